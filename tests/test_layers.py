@@ -32,6 +32,7 @@ class Floor:
 _TABLES = ("numpy", "pandas")
 FLOORS: dict[str, Floor] = {
     "typography": Floor(("fmviz/typography.py",)),
+    "checked": Floor(("fmviz/checked.py",), libraries=("annotated_types", "pydantic")),
     "engine": Floor(("fmviz/engine/",), ("typography",), libraries=("numba", "numpy", "scipy")),
     # What there is, by name, and the operators of matrices.
     "names": Floor(("fmviz/choices.py", "fmviz/operators.py"), ("engine",), ("numpy",)),
@@ -45,13 +46,13 @@ FLOORS: dict[str, Floor] = {
     ),
     "tables": Floor(
         ("fmviz/tables/",),
-        ("engine",),
-        (*_TABLES, "charset_normalizer", "pyarrow", "scipy", "sklearn"),
+        ("checked", "engine"),
+        (*_TABLES, "annotated_types", "charset_normalizer", "pyarrow", "scipy", "sklearn"),
     ),
     "lab": Floor(
         ("fmviz/lab/",),
         # Of the package the version alone.
-        ("typography", "engine", "names", "metrics", "estimators", "tables", "package"),
+        ("typography", "checked", "engine", "names", "metrics", "estimators", "tables", "package"),
         (
             *(*_TABLES, "distributed", "jinja2", "joblib", "numba", "platformdirs"),
             *("pyarrow", "scipy", "sklearn", "threadpoolctl"),

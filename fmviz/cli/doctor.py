@@ -32,6 +32,7 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
     from fmviz import __version__, operators
     from fmviz.engine._jit import cache_directory, is_writable
     from fmviz.lab.store import RunStore, StoreError
+    from fmviz.lab.store.rescue import damages
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     system = f"Python {platform.python_version()} on {platform.platform()}, {cores} cores"
@@ -52,9 +53,12 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
     if path.exists():
         try:
             store = RunStore(path)
-            runs, said = store.count(), str(store.database.read("PRAGMA integrity_check")[0][0])
+            runs, damaged = len(store.ids()), damages(store)
+            said = " ".join(str(store.database.read("PRAGMA integrity_check(3)")[0][0]).split())
             store.close()
-            yield "store", f"{path}: {runs:,} runs, integrity: {' '.join(said.split())}", said == "ok"
+            advice = f", {len(damaged):,} damaged; fmviz runs salvage NEW saves the others" if damaged else ""
+            words = f"{path}: {runs:,} runs{advice}, integrity: {said}"
+            yield "store", words, said == "ok" and not damaged
         except StoreError as error:
             yield "store", str(error), False
     P = [[3.0], [2.0]]

@@ -1,4 +1,4 @@
-"""``fmviz runs``: list, show, export, import and delete stored runs."""
+"""``fmviz runs``: list, show, export, import, delete, back up and salvage stored runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fmviz.typography import counted
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore, StoredRun
 
-HELP = "list, show, export, import and delete stored runs"
+HELP = "list, show, export, import, delete, back up and salvage stored runs"
 
 # The printed columns of `runs_table`; --json has all.
 _SHOWN = ("run", "status", "epochs", "objective", "interactions", "metric")
@@ -120,6 +120,25 @@ def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
     return 0
 
 
+def _backup(arguments: argparse.Namespace, store: RunStore) -> int:
+    from fmviz.lab.store.rescue import backup
+
+    size = backup(store, arguments.file)
+    print(f"{counted(store.count(), 'run')} copied to {arguments.file} ({size / 1e3:,.0f} kB).")
+    return 0
+
+
+def _salvage(arguments: argparse.Namespace, store: RunStore) -> int:
+    from fmviz.lab.store.rescue import salvage
+
+    n_saved, damaged = salvage(store, arguments.new)
+    print(f"{counted(n_saved, 'run')} saved to {arguments.new}.")
+    for run, parts in damaged.items():
+        print(f"Damaged and left out, of run {run}: {', '.join(parts)}.")
+    print(f"Use it with --store {arguments.new} or FMVIZ_STORE, or move it to {store.path}.")
+    return 0
+
+
 def _named(store: RunStore, ids: list[str]) -> list[StoredRun]:
     """Return the runs with these ids or prefixes of ids, without duplicates."""
     return list({run.id: run for run in map(store.get, ids)}.values())
@@ -153,4 +172,14 @@ _ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, RunStore], int], str, di
     ),
     "import": (_import, "read the runs of such a file", {"file": {"type": Path, "metavar": "FILE"}}),
     "delete": (_delete, "delete runs for good", {"ids": {**_RUN, "nargs": "+"}}),
+    "backup": (
+        _backup,
+        "copy the whole store to a new file, also while it is in use",
+        {"file": {"type": Path, "metavar": "FILE"}},
+    ),
+    "salvage": (
+        _salvage,
+        "save what can be read of a damaged store to a new one",
+        {"new": {"type": Path, "metavar": "NEW"}},
+    ),
 }

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
+from .arrays import UNREADABLE, Arrays
 from .memory import aligned_copy
 from .parameters import Parameters
 
@@ -67,12 +66,11 @@ class Checkpoint:
             If `data` is no such archive.
         """
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                tree = json.loads(str(archive[_TREE]))
-                memory = _from_tree(tree["memory"], archive)
+            archive = Arrays(data)
+            tree = json.loads(str(archive[_TREE]))
+            memory = _from_tree(tree["memory"], archive)
             return cls(int(tree["epoch"]), float(tree["seconds"]), float(tree["change"]), memory)
-        except (KeyError, TypeError, OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
-            # Without NumPy's own message, which advises to unpickle files that are no archive.
+        except UNREADABLE as error:
             raise ValueError(
                 "This is no checkpoint of a run, or it is damaged. Start the run again from its settings."
             ) from error

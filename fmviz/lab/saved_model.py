@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from scipy.special import ndtr
 
+from fmviz.checked import checked
+from fmviz.engine.arrays import UNREADABLE, Arrays
 from fmviz.engine.design import Design
 from fmviz.engine.losses import get_loss, loss_of_outputs
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.files import read_input
-from fmviz.lab.store.packing import UNREADABLE, parameters_of
+from fmviz.lab.store.packing import parameters_of
 from fmviz.tables.encoded import applied
 from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.source import Reading, Source
 from fmviz.tables.target import Target
 
-_SAMPLED = ("P", "w", "intercept")
+_SAMPLED, _SAMPLES = ("P", "w", "intercept"), "samples_"
+
+
+@dataclass(frozen=True)
+class _Averaged:
+    binary: bool
+
+
+@dataclass(frozen=True)
+class _About:
+    """What a file says of its arrays, as JSON has it."""
+
+    model: str
+    model_params: dict[str, Any]
+    loss: str
+    target: dict[str, Any]
+    feature_names: tuple[str, ...]
+    encoding: dict[str, Any] | None = None
+    averaged: _Averaged | None = None
+    base: Literal["auto", "0", "1"] = "auto"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +118,7 @@ class SavedModel:
         if self.averaged is not None:
             about["averaged"] = {"binary": self.averaged.binary}
             arrays |= {
-                f"samples_{name}": getattr(self.averaged, name).astype(np.float32) for name in _SAMPLED
+                f"{_SAMPLES}{name}": getattr(self.averaged, name).astype(np.float32) for name in _SAMPLED
             }
         np.savez_compressed(path, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
 
@@ -107,30 +127,40 @@ class SavedModel:
         """Read a file by `save`; raises ValueError on anything else."""
         data = read_input(path)
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-                samples = [name for name in archive.files if name.startswith("samples_")]
-                kept = {name.removeprefix("samples_"): archive[name] for name in samples}
-                arrays = {name: archive[name] for name in archive.files if name not in ("about", *samples)}
-                about = json.loads(str(archive["about"]))
-            encoding = about["encoding"]
-            decimal = "point" if encoding is None else encoding.get("decimal", "point")
-            return cls(
-                parameters_of(arrays),
-                about["model"],
-                Target.from_dict(about["target"], decimal),
-                tuple(about["feature_names"]),
-                None if encoding is None else TableEncoder.from_dict(encoding),
-                about["model_params"],
-                about["loss"],
-                Posterior(**kept, **about["averaged"]) if "averaged" in about else None,
-                about.get("base", "auto"),
+            arrays = Arrays(data)
+            about = checked(_About, json.loads(str(arrays["about"])))
+            decimal = "point" if about.encoding is None else about.encoding.get("decimal", "point")
+            read = cls(
+                _read_parameters(arrays, about),
+                about.model,
+                Target.from_dict(about.target, decimal),
+                about.feature_names,
+                None if about.encoding is None else TableEncoder.from_dict(about.encoding),
+                about.model_params,
+                about.loss,
+                _read_samples(arrays, about),
+                about.base,
             )
+            read._check()
         except UNREADABLE as error:
-            # Without the message of NumPy, which advises to unpickle the file.
+            missing = "it lacks " if isinstance(error, KeyError) else ""
             raise ValueError(
-                f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged. Give "
-                "the folder of its --output, or the model.npz in that."
+                f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged "
+                f"({missing}{error}). Give the folder of its --output, or the model.npz in that, or fit the "
+                "model again."
             ) from error
+        return read
+
+    def _check(self) -> None:
+        """Raise ValueError where model, features, target and samples do not belong together."""
+        n_outputs, names = self.target.engine.n_outputs, self.feature_names
+        if self.loss:
+            get_loss(self.loss)
+        model = get_model(self.model, self.model_params)
+        if (m := model.n_outputs_of(self.parameters)) != n_outputs:
+            raise ValueError(f"it has {m:,} outputs, and the target {self.target.name!r} {n_outputs:,}")
+        if self.encoder is not None and self.encoder.get_feature_names_out().tolist() != list(names):
+            raise ValueError("the features of its columns are not those of the model")
 
     def predict(self, data: Any) -> np.ndarray:
         """Predict numbers or labels.
@@ -184,3 +214,29 @@ class SavedModel:
         all_scores = np.full((len(data), *scores.shape[1:]), np.nan)
         all_scores[encoded.rows] = scores
         return all_scores, list(encoded.notes)
+
+
+def _read_parameters(arrays: Arrays, about: _About) -> Parameters:
+    """Return the parameters of a file; raises ValueError unless they are those of its model, and finite."""
+    shapes = {name: shape for name, shape in arrays.shapes.items() if name != "about"}
+    shapes = {name: shape for name, shape in shapes.items() if not name.startswith(_SAMPLES)}
+    model = get_model(about.model, about.model_params)
+    model.check_shapes(shapes, d=len(about.feature_names))
+    parameters = parameters_of({name: arrays[name] for name in shapes})
+    if not parameters.finite():
+        raise ValueError("its parameters are not finite")
+    return parameters
+
+
+def _read_samples(arrays: Arrays, about: _About) -> Posterior | None:
+    """Return the samples of a file, if it has any; raises ValueError unless they belong together."""
+    if about.averaged is None:
+        return None
+    P, w, intercept = (arrays.shapes[f"{_SAMPLES}{name}"] for name in _SAMPLED)
+    d = len(about.feature_names)
+    if len(P) not in (3, 4) or P[-2] != d or w != P[:-1] or intercept != P[:-2]:
+        raise ValueError(f"its samples have the shapes {P}, {w} and {intercept}, for {d:,} features")
+    samples = {name: arrays[f"{_SAMPLES}{name}"] for name in _SAMPLED}
+    if not all(np.isfinite(values).all() for values in samples.values()):
+        raise ValueError("its samples are not finite")
+    return Posterior(**samples, binary=about.averaged.binary)

@@ -6,14 +6,17 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from annotated_types import Interval
 from scipy.interpolate import BSpline
 from sklearn.feature_extraction.text import CountVectorizer
 
+from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.tables.cells import Notation, cleaned, levels_of, numbers_of, shortened, typed_words, words_of
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.scaling import Scaling
@@ -53,8 +56,12 @@ class Basis:
         The ends of the bins, or where the hats have their tops.
     """
 
-    degree: int
-    knots: tuple[float, ...]
+    degree: Annotated[int, Interval(ge=0, le=1)]
+    knots: tuple[Finite, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.knots) < 2 or any(low >= high for low, high in pairwise(self.knots)):
+            raise ValueError(f"The knots of a basis ascend, and these do not: {self.knots[:5]}.")
 
     @property
     def width(self) -> int:
@@ -65,9 +72,7 @@ class Basis:
         """Return a name for every function."""
         if self.degree:
             return tuple(f"{name}≈{knot:.4g}" for knot in self.knots)
-        return tuple(
-            f"{name}={low:.4g}…{high:.4g}" for low, high in zip(self.knots, self.knots[1:], strict=False)
-        )
+        return tuple(f"{name}={low:.4g}…{high:.4g}" for low, high in pairwise(self.knots))
 
     def __call__(self, values: np.ndarray) -> sp.csr_array:
         """Return the functions of some numbers, shape (N, width); those beyond the knots are at the ends."""
@@ -194,9 +199,9 @@ class NumberColumn(FeatureColumn):
     """
 
     kind = "number"
-    center: float = 0.0
-    scale: float = 1.0
-    fill: float = 0.0
+    center: Finite = 0.0
+    scale: Positive = 1.0
+    fill: Finite = 0.0
     deviations: bool = True
     curves: tuple[Basis, ...] = ()
     notation: Notation = field(default_factory=Notation)
@@ -270,7 +275,7 @@ class WordColumn(FeatureColumn):
     """
 
     kind = "word"
-    levels: tuple[str, ...] = ()
+    levels: Distinct = ()
     other_label: str = ""
     others: tuple[str, ...] = ()
     single: bool = False
@@ -354,7 +359,7 @@ class TextColumn(FeatureColumn):
     """
 
     kind = "text"
-    words: tuple[str, ...] = ()
+    words: Distinct = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -382,14 +387,15 @@ class TextColumn(FeatureColumn):
 
 
 def column_from_dict(data: Mapping[str, Any]) -> FeatureColumn:
-    """Return the column of a dictionary by `FeatureColumn.to_dict`, or of a model of commit 2c2cf81."""
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
-    }
+    """Return the column of a dictionary by `FeatureColumn.to_dict`, or of a model of commit 2c2cf81.
+
+    Raises
+    ------
+    ValueError
+        If it is none; the message names the field.
+    """
+    values = dict(data)
     if "rest" in values:  # The name of the other level in those models.
         values["other_label"] = values.pop("rest")
-    if "curves" in values:
-        values["curves"] = tuple(Basis(basis["degree"], tuple(basis["knots"])) for basis in values["curves"])
-    if "notation" in values:
-        values["notation"] = Notation(**values["notation"])
-    return (NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn)(**values)
+    form = NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn
+    return checked(form, values)

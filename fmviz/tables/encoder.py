@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.tables.cells import date_format, date_parts, is_number, quoted
 from fmviz.tables.columns import (
@@ -365,15 +366,41 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the encoder of a dictionary by `to_dict`, or of a model of commit 2c2cf81."""
-        data = data if "parameters" in data else _of_before(data)
-        encoder = cls(**data["parameters"])
-        encoder.columns_ = tuple(map(column_from_dict, data["columns"]))
-        encoder.dates_, encoder.sentences_ = dict(data["dates"]), tuple(data["sentences"])
-        encoder.bases_ = data["bases"]
-        encoder.feature_names_in_ = np.array(data["names"], dtype=object)
-        encoder.n_features_in_ = len(data["names"])
+        """Return the encoder of a dictionary by `to_dict`, or of a model of commit 2c2cf81.
+
+        Raises
+        ------
+        ValueError
+            If it is none; the message names the field.
+        """
+        learned = checked(_Learned, data if "parameters" in data else _of_before(data))
+        if unknown := learned.parameters.keys() - cls().get_params().keys():
+            raise ValueError(f"encoding.parameters: {min(unknown)!r} is unknown")
+        encoder = cls(**learned.parameters)
+        encoder.check(learned.names)
+        one_of("encoding.bases", learned.bases, BASES)
+        encoder.columns_ = tuple(map(column_from_dict, learned.columns))
+        encoder.dates_, encoder.sentences_, encoder.bases_ = learned.dates, learned.sentences, learned.bases
+        encoder.feature_names_in_ = np.array(learned.names, dtype=object)
+        encoder.n_features_in_ = len(learned.names)
+        for column in encoder.columns_:
+            if column.part_of not in ("", *encoder.dates_):
+                raise ValueError(
+                    f"encoding.dates lacks {column.part_of!r}, of which {column.name!r} is a part"
+                )
         return encoder
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What `TableEncoder.to_dict` returns."""
+
+    parameters: dict[str, Any]
+    columns: list[dict[str, Any]]
+    dates: dict[str, str]
+    sentences: tuple[str, ...]
+    bases: str
+    names: tuple[str, ...]
 
 
 def _of_before(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fmviz.checked import checked
 from fmviz.tables.cells import (
     NOTHING,
     DateFormat,
@@ -146,10 +147,8 @@ class Column:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Column:
-        """Return the column of a dictionary by `dataclasses.asdict`, in which tuples may be lists."""
-        dates = None if data["dates"] is None else DateFormat(**data["dates"])
-        lists = {name: tuple(data[name]) for name in ("levels", "absent")}
-        return cls(**{**data, **lists, "notation": Notation(**data["notation"]), "dates": dates})
+        """Return the column of a dictionary by `dataclasses.asdict`; raises ValueError on anything else."""
+        return checked(cls, data)
 
 
 _OTHERWISE = {

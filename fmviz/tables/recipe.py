@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fmviz.checked import checked
 from fmviz.engine.errors import one_of
 from fmviz.tables.cells import DateFormat, Notation, date_format
 from fmviz.tables.columns import MISSING, Missing, ScalingKind
@@ -93,13 +94,10 @@ class Recipe:
     def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
         """Return the recipe of a dictionary by `to_dict`; raises ValueError on anything else."""
         try:
-            given = {**_BEFORE, **data}
-            lists = {name: tuple(given[name]) for name in ("also", "order")}
-            columns = tuple(Choice(*fields) for fields in data["columns"])
-            return cls(
-                **{**given, **lists, "reading": Reading.from_dict(data["reading"]), "columns": columns}
-            )
-        except (KeyError, TypeError) as error:
+            columns = [Choice(*fields) for fields in data["columns"]]
+            reading = Reading.from_dict(data["reading"])
+            return checked(cls, {**_BEFORE, **data, "reading": reading, "columns": columns})
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"This is no recipe for a data set ({error}).") from None
 
     @property

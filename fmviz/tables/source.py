@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from fmviz.checked import checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.memory import array_bytes
 from fmviz.tables.cells import shortened
@@ -91,8 +92,8 @@ class Reading:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Reading:
-        """Return the options of a dictionary by `to_dict`."""
-        return cls(**{**_BEFORE, **data})
+        """Return the options of a dictionary by `to_dict`; raises ValueError on anything else."""
+        return checked(cls, {**_BEFORE, **data})
 
 
 _BEFORE = {"dates": "auto", "base": "auto", "missing": "", "cells": "typed"}

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.target import Target as EngineTarget
 from fmviz.tables.cells import Notation, levels_of, quoted, words_of
@@ -56,9 +57,9 @@ class Target:
 
     name: str
     task: Task
-    mean: float = 0.0
-    scale: float = 1.0
-    labels: tuple[str, ...] = ()
+    mean: Finite = 0.0
+    scale: Positive = 1.0
+    labels: Distinct = ()
     others: bool = False
     parts: tuple[Target, ...] = ()
     logarithm: bool = False
@@ -77,14 +78,39 @@ class Target:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], decimal: str = "point") -> Target:
-        """Return the target of a dictionary by `to_dict`, or of a model of commit 2c2cf81."""
-        known: dict[str, Any] = {name: tuple(data.get(name, ())) for name in ("labels", "notes")}
-        known["parts"] = tuple(cls.from_dict(part, decimal) for part in data.get("parts", ()))
+        """Return the target of a dictionary by `to_dict`, or of a model of commit 2c2cf81.
+
+        Raises
+        ------
+        ValueError
+            If it is none; the message names the field.
+        """
         before = Column(data["name"], notation=Notation(decimal, strict=True), clean=False)
         usual = before.numbers if data["task"] == "regression" else before.words
-        reader = data.get("reader", None if known["parts"] else usual.to_dict())
-        known["reader"] = None if reader is None else column_from_dict(reader)
-        return cls(**{**data, **known})
+        reader = data.get("reader", None if data.get("parts") else usual.to_dict())
+        target = checked(
+            cls,
+            {
+                **data,
+                "parts": tuple(cls.from_dict(part, decimal) for part in data.get("parts", ())),
+                "reader": None if reader is None else column_from_dict(reader),
+            },
+        )
+        target._check()
+        return target
+
+    def _check(self) -> None:
+        """Raise ValueError where labels, parts and reader are not those of the task."""
+        fewest, most = {"binary": (2, 2), "class": (2, MOST_CLASSES), "ordinal": (2, MOST_CLASSES)}.get(
+            self.task, (0, 0)
+        )
+        if not fewest <= len(self.labels) <= most:
+            raise ValueError(f"target.labels are {len(self.labels):,}, and the task is {self.task!r}")
+        allowed = {"several": "binary", "regression": "regression"}.get(self.task)
+        if any(part.parts or part.task != allowed for part in self.parts):
+            raise ValueError(f"target.parts are not those of the task {self.task!r}")
+        if not self.parts and (self.reader is None or self.task == "several"):
+            raise ValueError("target.reader is missing")
 
     @classmethod
     def learn(

@@ -267,6 +267,32 @@ class Model(Bound):
         """Return the shape of every array of the parameters, by its name, in their order."""
         raise NotImplementedError
 
+    def check_shapes(
+        self, shapes: Mapping[str, tuple[int, ...]], d: int | None = None, rank: int | None = None
+    ) -> None:
+        """Raise ValueError where arrays of these shapes are no parameters of the model.
+
+        Parameters
+        ----------
+        shapes : mapping of str to tuple of int
+            The shape of every array by its name; machines may be stacked on a first axis.
+        d, rank : int, optional
+            The number of features, and the largest number of columns of P in a block.
+        """
+        if len(P := shapes.get("P", ())) not in (2, 3):
+            raise ValueError(f"P has shape {P}, and (features, columns) is expected")
+        *stacked, features, columns = P
+        blocks = self.shapes(1, 1)["P"][1]
+        if rank is not None and columns > rank * blocks:
+            raise ValueError(f"P has shape {P}, and {rank * blocks:,} columns at most are expected")
+        model = self.for_outputs(shapes["V"][-1]) if shapes.get("V") else self
+        expected = model.shapes(features if d is None else d, columns // blocks if blocks else 1)
+        for name in {**expected, **shapes}:
+            wanted = (*stacked, *expected[name]) if name in expected else None
+            # Coefficients are absent where all are 1.
+            if shapes.get(name) != wanted and not (name == "coefficients" and name not in shapes):
+                raise ValueError(f"{name} has shape {shapes.get(name)}, and {wanted} is expected")
+
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
         """Return a starting point, P ~ N(0, init_scale²) entry by entry unless a subclass has another."""
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)

@@ -189,6 +189,8 @@ class Job(Task):
         ------
         ValueError
             If a value is out of range, or the model does not take it.
+        AtWorkError
+            If it has ended, and another process has changed it since it was opened.
         """
         with self._lock:
             changed = self.experiment.changed(max(0, self._epoch), **self._wishes | strengths)
@@ -198,6 +200,7 @@ class Job(Task):
                 if not self._inside:
                     self._take_wishes()
             elif self.goes_on and changed != self.experiment:
+                self._recorder.own()
                 most = min(MOST_EPOCHS, max(changed.max_epochs, self._epoch + self.budget))
                 self._amend(replace(changed, max_epochs=most))
                 self._recorder.note(RUNNING, self._working)

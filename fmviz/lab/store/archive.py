@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import time
 import zipfile
 from collections.abc import Collection
+from pathlib import PurePosixPath
 from typing import Any
 
+from fmviz.checked import Count, checked
+from fmviz.engine.arrays import UNREADABLE, Arrays
+from fmviz.engine.errors import one_of
+from fmviz.engine.memory import in_words
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.snapshot import Reason, Snapshot
+from fmviz.lab.experiment import name_of
 from fmviz.lab.store.database import insert
-from fmviz.lab.store.packing import UNREADABLE, pack_records, spark, unpack_parameters
+from fmviz.lab.store.packing import pack_records, parameters_of, spark
 from fmviz.lab.store.runs import RunStore, new_id
+from fmviz.lab.store.stored_run import INTERRUPTED, PAUSED, RUNNING, StoredRun
 
 FORMAT = "fmviz runs"
 VERSION = 1
 MOST_BYTES = 500_000_000
 """The maximum size of a file, packed and unpacked."""
 _WORDS = ("status", "message", "details", "origin", "title", "digest", "data_hash")
-_FILTERS = ("dataset", "model", "regularizer", "solver")
+_STATUSES = (RUNNING, PAUSED, INTERRUPTED, "failed", *Reason)
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+# Text compresses to a tenth; what compresses better by far was made to fill the memory.
+_MOST_RATIO, _MOST_VALUES = 200, 10_000_000
 
 
 def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
@@ -59,7 +72,8 @@ def import_runs(store: RunStore, data: bytes) -> tuple[list[str], int]:
     Raises
     ------
     ValueError
-        If it is not a valid archive; then nothing is imported.
+        If it is not a valid archive; the message names the run, the field and its value. Then nothing is
+        imported.
     """
     try:
         runs = _read_archive(data)
@@ -70,45 +84,73 @@ def import_runs(store: RunStore, data: bytes) -> tuple[list[str], int]:
     new: list[str] = []
     known = {run.id: run for run in store.get_many([row["id"] for row, *_ in runs])}
     with store.database.write() as connection:
-        for row, trace, parameters in runs:
+        for row, records, parameters in runs:
             there = known.get(row["id"])
             if there is not None and (there.digest, there.created) == (row["digest"], row["created"]):
                 continue
             name = row["id"] if there is None else new_id()
             new.append(name)
             insert(connection, "runs", **{**row, "id": name})
-            if trace:
-                ends = {"first": trace[0]["epoch"], "last": trace[-1]["epoch"]}
-                insert(connection, "traces", run=name, **ends, records=pack_records(trace))
+            if records is not None:
+                insert(connection, "traces", run=name, first=0, last=row["epoch"], records=records)
             if parameters is not None:
                 insert(connection, "parameters", run=name, epoch=row["epoch"], data=parameters)
     return new, len(runs) - len(new)
 
 
-def _read_archive(data: bytes) -> list[tuple[dict[str, Any], list[dict[str, Any]], bytes | None]]:
-    """Return the row of every run, its trace, and its packed parameters."""
+def _read_archive(data: bytes) -> list[tuple[dict[str, Any], bytes | None, bytes | None]]:
+    """Return the row of every run, its packed trace, and its packed parameters."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
+        size = sum(entry.file_size for entry in archive.infolist())
+        if size > MOST_BYTES:
             raise ValueError(f"it unfolds to more than {MOST_BYTES / 1e9:g} GB")
-        files = {name: archive.read(name) for name in archive.namelist()}
-    about = json.loads(files.pop("about.json"))
-    if (about.get("format"), about.get("version")) != (FORMAT, VERSION):
-        raise ValueError(f"it is no {FORMAT} file of version {VERSION}")
-    runs = []
-    for name in [entry.removesuffix(".json") for entry in files if entry.endswith(".json")]:
-        run, parameters = json.loads(files[f"{name}.json"]), files.get(f"{name}.npz")
-        settings, trace = run["experiment"], run["trace"]
+        if size > max(_MOST_RATIO * len(data), 1e6):
+            raise ValueError(f"it unfolds to {in_words(size)}, more than {_MOST_RATIO} times its own size")
+        about = json.loads(archive.read("about.json"))
+        if (about.get("format"), about.get("version")) != (FORMAT, VERSION):
+            raise ValueError(f"it is no {FORMAT} file of version {VERSION}")
+        entries = (PurePosixPath(entry) for entry in archive.namelist() if entry != "about.json")
+        return [_read_run(archive, entry.stem) for entry in entries if entry.suffix == ".json"]
+
+
+def _read_run(archive: zipfile.ZipFile, name: str) -> tuple[dict[str, Any], bytes | None, bytes | None]:
+    """Return the row of a run, its packed trace, and its packed parameters; raise what is `UNREADABLE`."""
+    text = archive.read(f"{name}.json")
+    packed = archive.read(f"{name}.npz") if f"{name}.npz" in archive.namelist() else None
+    if not _ID.fullmatch(name):
+        raise ValueError(f"{name[:100]!r} is no id of a run")
+    if text.count(b",") + text.count(b"[") > _MOST_VALUES:
+        raise ValueError(f"{name}.json has more than {_MOST_VALUES:,} values")
+    try:
+        given = json.loads(text)
+        trace = checked(list[dict[str, Count | float]], given["trace"])
         last = trace[-1] if trace else {"epoch": 0}
-        if parameters is not None:
-            unpack_parameters(parameters)
-        row = {
-            **{word: str(run.get(word, "")) for word in _WORDS},
-            **{word: str(settings.get(word, "")) for word in _FILTERS},
-            **{when: float(run[when]) for when in ("created", "updated")},
-            **{"id": name, "epoch": int(last["epoch"]), "seconds": float(last.get("seconds", 0.0))},
-            **{"experiment": json.dumps(settings), "seed": int(settings.get("seed", 0))},
-            **{"versions": json.dumps(run.get("versions", {})), "last": json.dumps(last)},
-            "spark": json.dumps(spark(record["objective"] for record in trace)),
+        values = {
+            **{word: given[word] for word in _WORDS if word in given},
+            **{"id": name, "created": given["created"], "updated": given["updated"]},
+            **{"settings": given["experiment"], "versions": given.get("versions", {}), "last": last},
+            **{"epoch": last["epoch"], "seconds": last.get("seconds", 0.0)},
+            "spark": spark(record["objective"] for record in trace),
         }
-        runs.append((row, trace, parameters))
-    return runs
+        run = checked(StoredRun, values)
+        one_of("status", run.status, _STATUSES)
+        experiment = run.experiment
+        epochs = [Snapshot.of_record(record, Parameters()).epoch for record in trace]
+        if epochs != sorted(set(epochs)):
+            raise ValueError("trace: its epochs do not ascend")
+        if packed is not None:
+            arrays = Arrays(packed, MOST_BYTES)
+            experiment.model.check_shapes(arrays.shapes, rank=experiment.rank)
+            parameters_of(arrays)
+    except UNREADABLE as error:
+        missing = "it lacks " if isinstance(error, KeyError) else ""
+        raise ValueError(f"run {name}: {missing}{error}") from error
+    row = {
+        **{word: getattr(run, word) for word in (*_WORDS, "created", "updated", "epoch", "seconds")},
+        **{"id": name, "digest": experiment.digest, "seed": experiment.seed},
+        **{"dataset": experiment.dataset.name, "model": experiment.model.name},
+        **{"regularizer": experiment.regularizer.name, "solver": name_of(experiment.solver)},
+        **{"experiment": json.dumps(run.settings), "versions": json.dumps(run.versions)},
+        **{"last": json.dumps(run.last), "spark": json.dumps(run.spark)},
+    }
+    return row, pack_records(trace) if trace else None, packed

@@ -173,6 +173,11 @@ class Database:
         with self._reading, self._in_words():
             return self._connection("reading").execute(sql, values).fetchall()
 
+    def undamaged(self, sql: str) -> Iterator[sqlite3.Row]:
+        """Yield the rows of a query up to the first that cannot be read."""
+        with self._reading, suppress(sqlite3.DatabaseError):
+            yield from self._connection("reading").execute(sql)
+
     def close(self) -> None:
         """Close the file; it is reopened on use."""
         with self._lock, self._reading:
@@ -189,7 +194,7 @@ class Database:
             if isinstance(error, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
                 raise
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            way = _WAYS.get(code, "`fmviz doctor` examines it, or move it away")
+            way = _WAYS.get(code, "`fmviz runs salvage NEW` saves what can be read")
             raise StoreError(
                 f"The run store {self.path} cannot be used ({error}). {way}; or name another file with "
                 "FMVIZ_STORE or --store."
@@ -209,6 +214,8 @@ class Database:
         )
         try:
             connection.row_factory = sqlite3.Row
+            # What is no text any more is shown as broken, rather than hide all other rows.
+            connection.text_factory = lambda data: data.decode(errors="replace")
             connection.execute("PRAGMA foreign_keys = ON")
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode = WAL")

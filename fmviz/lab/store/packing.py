@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from fmviz.engine.arrays import UNREADABLE, Arrays
 from fmviz.engine.parameters import Parameters
 
 Record = dict[str, Any]
-
-UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError),
-    *(AttributeError, LookupError, TypeError, ValueError),
-)
-"""Exceptions of reading broken, encrypted or forged archives."""
 
 
 def pack_parameters(parameters: Parameters) -> bytes:
@@ -32,11 +26,9 @@ def pack_parameters(parameters: Parameters) -> bytes:
 def unpack_parameters(data: bytes) -> Parameters:
     """Deserialize parameters by `pack_parameters`; raises ValueError on anything else."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            return parameters_of(archive)
+        return parameters_of(Arrays(data))
     except UNREADABLE as error:
-        # Without the message of NumPy, which advises to unpickle the data.
-        raise ValueError("These are no parameters of a run, or they are damaged.") from error
+        raise ValueError(f"These are no parameters of a run, or they are damaged ({error}).") from error
 
 
 def parameters_of(arrays: Mapping[str, np.ndarray]) -> Parameters:

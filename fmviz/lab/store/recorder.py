@@ -18,7 +18,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import in_words
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.store import RUNNING, Growth, RunStore, StoredRun, StoreError, new_id
+from fmviz.lab.store import RUNNING, AtWorkError, Growth, RunStore, StoredRun, StoreError, new_id
 
 FLUSH_SECONDS = 1.0
 CHECKPOINT_SECONDS = 2.0
@@ -46,6 +46,7 @@ class Recorder:
         self.trace: list[dict[str, Any]] = []
         self.resume: Checkpoint | None = None
         self.trouble = ""
+        self._updated = None if stored is None else stored.updated
         if stored is not None and open_store is not None:
             self.trace, self.resume = open_store().claim(stored.id)
         self._lock = threading.RLock()
@@ -115,12 +116,21 @@ class Recorder:
                 kept = "checkpoint" in self._pending
                 self._write(RUNNING, "Training.", parameters=snapshot.parameters if kept else None)
 
+    def own(self) -> None:
+        """Take over a stored run that has ended, before its first change.
+
+        Raises
+        ------
+        AtWorkError
+            If another process has changed it since it was opened.
+        """
+        if self.stored:
+            self._with_store(lambda store: store.own(self.id, self._updated))
+
     def _write(self, status: str, message: str, details: str = "", parameters: Any = None) -> None:
         self._flushed = time.monotonic()
-        if self._open_store is None:
-            return
-        try:
-            store = self._open_store()
+
+        def write(store: RunStore) -> None:
             # The first time together: where the process is killed, all of a run is there or nothing.
             with nullcontext() if self.stored else store.database.write():
                 if not self.stored:
@@ -138,10 +148,21 @@ class Recorder:
                     ),
                 )
             self.stored = True
+            self.trouble, self._records, self._pending = "", [], {}
+
+        try:
+            self._with_store(write)
+        except AtWorkError as error:
+            # It is that process's from now on.
+            self.trouble, self._open_store = str(error), None
+
+    def _with_store(self, action: Callable[[RunStore], None]) -> None:
+        if self._open_store is None:
+            return
+        try:
+            action(self._open_store())
         except StoreError as error:
             self.trouble = str(error)
         except (sqlite3.Error, OSError) as error:
             way = "Make room on the disk, or name another store with FMVIZ_STORE."
             self.trouble = f"This run could not be saved ({error}). {way}"
-        else:
-            self.trouble, self._records, self._pending = "", [], {}

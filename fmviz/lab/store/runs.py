@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import sqlite3
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
@@ -26,6 +28,7 @@ from fmviz.lab.store.packing import (
     unpack_records,
 )
 from fmviz.lab.store.stored_run import (
+    BROKEN,
     COLUMNS,
     PAUSED,
     RUNNING,
@@ -107,7 +110,7 @@ class RunStore:
         return run
 
     def grow(self, run: str, growth: Growth) -> None:
-        """Write an update of a run in one transaction."""
+        """Write an update of a run in one transaction; raises AtWorkError if another process owns it."""
         # Packed before the lock is acquired.
         records, checkpoint, status = growth.records, growth.checkpoint, growth.status
         chunk = pack_records(records) if records else None
@@ -118,6 +121,7 @@ class RunStore:
             row = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()
             if row is None:
                 return  # Deleted meanwhile.
+            self._check_owner(connection, run)
             connection.execute(
                 "UPDATE runs SET updated = ?, status = ?, message = ?, details = ?, owner = ?, "
                 "data_hash = COALESCE(?, data_hash) WHERE id = ?",
@@ -159,11 +163,42 @@ class RunStore:
             if state is None and status not in (RUNNING, PAUSED):
                 connection.execute("DELETE FROM checkpoints WHERE run = ?", (run,))
 
+    def own(self, run: str, updated: float | None) -> None:
+        """Become the owner of an ended run, before its first change.
+
+        Parameters
+        ----------
+        run : str
+            Its id.
+        updated : float or None
+            `StoredRun.updated` when it was claimed; None if this process made it.
+
+        Raises
+        ------
+        AtWorkError
+            If another process has changed it since.
+        """
+        with self.database.write() as connection:
+            self._check_owner(connection, run, updated)
+            connection.execute(
+                "UPDATE runs SET owner = ?, updated = ? WHERE id = ?", (this_process(), time.time(), run)
+            )
+
+    @staticmethod
+    def _check_owner(connection: sqlite3.Connection, run: str, updated: float | None = None) -> None:
+        """Raise AtWorkError where another process owns a run, and it is not as it was when last updated."""
+        row = connection.execute("SELECT owner, updated FROM runs WHERE id = ?", (run,)).fetchone()
+        if row is not None and row["owner"] != this_process() and row["updated"] != updated:
+            raise AtWorkError(
+                f"Run {run} has been continued by another program since it was opened here. Open it again "
+                "to see it as it is now."
+            )
+
     def claim(self, run: str) -> tuple[list[Record], Checkpoint | None]:
         """Take over a run; return its trace up to its checkpoint, and the checkpoint.
 
-        One that has ended stays as it is. Of one that was cut off the records beyond the checkpoint, or all
-        without one, are removed, since they will be computed again.
+        One that has ended stays as it is, until `own`. Of one that was cut off the records beyond the
+        checkpoint, or all without one, are removed, since they will be computed again.
 
         Raises
         ------
@@ -251,10 +286,8 @@ class RunStore:
         if text:
             conditions.append("instr(lower(title || ' ' || experiment || ' ' || message || ' ' || id), ?)")
             values.append(text.lower())
-        sql = f"SELECT {COLUMNS} FROM runs WHERE {' AND '.join(conditions)} ORDER BY created DESC, id"
-        if limit is not None:
-            sql += f" LIMIT {int(limit)}"
-        return [StoredRun.of(row) for row in self.database.read(sql, values)]
+        order = "ORDER BY created DESC, id" + (f" LIMIT {int(limit)}" if limit is not None else "")
+        return self._select(" AND ".join(conditions), values, order)
 
     def get(self, run: str) -> StoredRun:
         """Return a run by its id or a unique prefix of it.
@@ -266,8 +299,9 @@ class RunStore:
         """
         matches = self.get_many([run])
         if not matches and run:
-            sql = f"SELECT {COLUMNS} FROM runs WHERE substr(id, 1, ?) = ? LIMIT 2"
-            matches = [StoredRun.of(row) for row in self.database.read(sql, (len(run), run))]
+            alike = self._select("substr(id, 1, ?) = ?", (len(run), run), "LIMIT 2")
+            # In a damaged file others are returned, too.
+            matches = [other for other in alike if other.id.startswith(run)]
         if len(matches) != 1:
             count = "are several runs whose ids begin" if matches else "is no run whose id begins"
             raise ValueError(f"There {count} with {run!r}.")
@@ -276,19 +310,39 @@ class RunStore:
     def get_many(self, runs: Collection[str]) -> list[StoredRun]:
         """Return the runs with these ids, in this order, without unknown ones."""
         names = list(dict.fromkeys(runs))
-        sql = f"SELECT {COLUMNS} FROM runs WHERE id IN {_LISTED}"
-        rows = {row["id"]: row for row in self.database.read(sql, (json.dumps(names),))}
-        return [StoredRun.of(rows[name]) for name in names if name in rows]
+        stored = {run.id: run for run in self._select(f"id IN {_LISTED}", (json.dumps(names),))}
+        return [stored[name] for name in names if name in stored]
 
     def finished(self, digests: Collection[str]) -> dict[str, StoredRun]:
         """Return the newest run of every digest that ended by itself."""
-        sql = (
-            f"SELECT {COLUMNS} FROM runs WHERE digest IN {_LISTED} "
-            "AND status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged') ORDER BY created"
-        )
-        return {
-            row["digest"]: StoredRun.of(row) for row in self.database.read(sql, (json.dumps(list(digests)),))
-        }
+        ended = "status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged')"
+        listed = (json.dumps(list(digests)),)
+        runs = self._select(f"digest IN {_LISTED} AND {ended}", listed, "ORDER BY created")
+        return {run.digest: run for run in runs if run.status != BROKEN}
+
+    def _select(self, condition: str, values: Sequence[Any] = (), order: str = "") -> list[StoredRun]:
+        """Return the runs that meet a condition; row by row where some rows of the file are damaged."""
+        sql = f"SELECT {COLUMNS} FROM runs WHERE {condition}"
+        try:
+            return [StoredRun.of(row) for row in self.database.read(f"{sql} {order}", values)]
+        except StoreError:
+            ids = self.ids()
+        runs = [run for id in ids for run in self._run_or_broken(f"{sql} AND id = ?", (*values, id), id)]
+        return sorted(runs, key=lambda run: -run.created)
+
+    def _run_or_broken(self, sql: str, values: Sequence[Any], id: str) -> list[StoredRun]:
+        """Return the run of a query, if there is one; a broken one where the file is damaged."""
+        try:
+            return [StoredRun.of(row) for row in self.database.read(sql, values)]
+        except StoreError as error:
+            return [StoredRun.broken(id, str(error.__cause__))]
+
+    def ids(self) -> list[str]:
+        """Return the ids of all runs, those of damaged rows included as far as they can be read."""
+        # An index and the rows are in different pages of the file; each is read up to its damage.
+        ways = ("", "NOT INDEXED ORDER BY rowid", "NOT INDEXED ORDER BY rowid DESC")
+        rows = [row for way in ways for row in self.database.undamaged(f"SELECT id FROM runs {way}")]
+        return list(dict.fromkeys(row["id"] for row in rows))
 
     def count(self) -> int:
         """Return the number of runs."""

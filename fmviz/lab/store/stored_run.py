@@ -6,12 +6,13 @@ import json
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from fmviz.checked import Count, Time, checked
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import strengths_in_words
@@ -24,6 +25,8 @@ RUNNING = "running"
 PAUSED = "paused"
 INTERRUPTED = "interrupted"
 """The status of a running or paused run whose process has ended."""
+BROKEN = "broken"
+"""The status of a run whose row in the store cannot be read."""
 
 COLUMNS = (
     "id, created, updated, status, message, details, origin, title, experiment, digest, data_hash, versions, "
@@ -78,7 +81,7 @@ class StoredRun:
     created, updated : float
         Seconds since the epoch.
     status : str
-        "running", "paused", "interrupted", a `fmviz.engine.snapshot.Reason`, or "failed".
+        "running", "paused", "interrupted", "broken", a `fmviz.engine.snapshot.Reason`, or "failed".
     message, details : str
         The status as a sentence, and the traceback of a defect.
     origin : str
@@ -106,26 +109,28 @@ class StoredRun:
     """
 
     id: str
-    created: float
-    updated: float
-    status: str
-    message: str
-    details: str
-    origin: str
-    title: str
-    settings: Mapping[str, Any]
-    digest: str
-    data_hash: str
-    versions: Mapping[str, str]
-    epoch: int
-    seconds: float
-    last: Record
-    spark: list[float]
-    sweep: str | None
+    created: Time = 0.0
+    updated: Time = 0.0
+    status: str = BROKEN
+    message: str = ""
+    details: str = ""
+    origin: str = ""
+    title: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""
+    data_hash: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    epoch: Count = 0
+    seconds: float = 0.0
+    last: dict[str, Count | float] = field(default_factory=dict)
+    spark: list[float] = field(default_factory=list)
+    sweep: str | None = None
 
     @cached_property
     def experiment(self) -> Experiment:
         """The settings; raises ValueError if this version of fmviz does not know them."""
+        if self.status == BROKEN:
+            raise ValueError(self.message)
         try:
             experiment = Experiment.from_dict(self.settings)
             found_caps.remember(experiment, self.last)
@@ -164,19 +169,31 @@ class StoredRun:
 
     @classmethod
     def of(cls, row: Any) -> StoredRun:
-        """Return the run of a row of the table."""
+        """Return the run of a row of the table; one that cannot be read has the status "broken"."""
         values = dict(row)
         owner = values.pop("owner")
-        for name in ("last", "spark", "versions"):
-            values[name] = json.loads(values[name])
-        values["settings"] = json.loads(values.pop("experiment"))
-        if values["status"] in (RUNNING, PAUSED) and not _is_alive(owner, values["updated"]):
-            values["status"] = INTERRUPTED
-            values["message"] = (
-                f"Cut off after {values['epoch']:,} epochs: the process that made this run has ended. Resume "
-                "it to go on."
-            )
-        return cls(**values)
+        try:
+            for name in ("last", "spark", "versions", "experiment"):
+                values[name] = json.loads(values[name])
+            run = checked(cls, {"settings": values.pop("experiment"), **values})
+        except (TypeError, ValueError) as error:
+            return cls.broken(str(values["id"]), str(error))
+        if run.ended or _is_alive(str(owner), run.updated):
+            return run
+        message = (
+            f"Cut off after {run.epoch:,} epochs: the process that made this run has ended. Resume it to go "
+            "on."
+        )
+        return replace(run, status=INTERRUPTED, message=message)
+
+    @classmethod
+    def broken(cls, run: str, error: str) -> StoredRun:
+        """Return a run in the place of one that cannot be read."""
+        message = (
+            f"This record in the run store is damaged ({error}). `fmviz runs salvage NEW` saves all others "
+            "to a new store."
+        )
+        return cls(run, title=f"Damaged record {run}", message=message)
 
 
 def _start_ticks(pid: int) -> str:

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from fmviz.checked import checked
 from fmviz.engine.drive import never
 from fmviz.engine.memory import array_bytes
 from fmviz.lab.datasets import Dataset
@@ -328,7 +329,7 @@ def find(name: str) -> Upload | None:
         # Commit 2c2cf81 marked what was deleted, to remove it a week later.
         if entry.pop("version") != VERSION or entry.pop("deleted", None) is not None:
             return None
-        upload = Upload(**{**entry, "name": name, "recipe": Recipe.from_dict(entry["recipe"])})
+        upload = checked(Upload, {**entry, "name": name, "recipe": Recipe.from_dict(entry["recipe"])})
     except (OSError, LookupError, TypeError, ValueError):
         return None
     return upload if size_of_file(upload.file) is not None else None

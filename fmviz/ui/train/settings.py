@@ -13,11 +13,13 @@ from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.job import Job
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, specs_of, suggested
 from fmviz.lab.interpretation.threshold import following_data, under_loss
 from fmviz.lab.runner import too_large
 from fmviz.lab.runs.changes import change_words
+from fmviz.lab.store import AtWorkError
 from fmviz.lab.values import to_query
 from fmviz.ui import session_uploads, widgets
 from fmviz.ui.escape import plain
@@ -66,8 +68,14 @@ def draw_now(settings: Settings, job: Job, name: str) -> None:
     def change() -> None:
         # Of the store, and so of whoever goes on with it first.
         job.browser = job.browser or session_uploads.owner()
-        job.change(**{name: settings[f"now_{name}"]})
-        adopt(settings, job)
+        try:
+            job.change(**{name: settings[f"now_{name}"]})
+        except AtWorkError as error:
+            # The page opens it again.
+            manager().forget(job.id)
+            st.toast(plain(str(error)), icon=":material/sync_problem:")
+        else:
+            adopt(settings, job)
 
     widgets.scale(
         settings, f"now_{name}", f"${symbols[name]}$ from now on", disabled=settings.locks(name), then=change
