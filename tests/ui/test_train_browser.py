@@ -111,6 +111,17 @@ def test_a_strength_moved_at_the_end_goes_on_and_moves_no_picture(server, page):
     assert [pictures.nth(n).bounding_box() for n in range(pictures.count())] == before
 
 
+def test_a_cookie_that_another_port_has_set_runs_no_script(server, new_page):
+    page, dialogs = new_page(apart=True), []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.context.add_cookies(
+        [{"name": "fmviz-lessons", "value": "x'-alert(document)-'y:1", "url": server.url}]
+    )
+    page.goto(f"{server.url}/train?lesson=heatmap&step=1")
+    page.wait_for_function("/fmviz-lessons=heatmap:1(;|$)/.test(document.cookie)")
+    assert dialogs == []
+
+
 @pytest.mark.slow
 def test_a_hidden_tab_asks_for_nothing_and_goes_on_where_it_is(server, new_page):
     page = new_page(apart=True)
