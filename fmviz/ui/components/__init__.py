@@ -30,7 +30,7 @@ def component(name: str, js: str, css: str = "") -> Any:
 
 
 def _of_module(name: str) -> Any:
-    return component(name, module(), read_stage("stage.css"))
+    return component(name, module(), read_stage("stage.css") + read_stage("channel.css"))
 
 
 def ignore() -> None:
@@ -143,7 +143,7 @@ def progress(head: dict[str, Any], live: dict[str, str], *, key: str) -> None:
         Unique on the page.
     """
     script = read_stage("channel.js") + read("progress/progress.js")
-    draw = component("progress", script, read("progress/progress.css"))
+    draw = component("progress", script, read("progress/progress.css") + read_stage("channel.css"))
     draw(data={"head": head, "live": live}, key=key.replace("__", "_-"), on_phase_change=ignore)
 
 
