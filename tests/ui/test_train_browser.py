@@ -133,6 +133,19 @@ def test_a_run_reaches_a_browser_whose_live_channel_is_blocked(server, new_page)
     wait_for_state(page, "Running")
 
 
+@pytest.mark.slow
+def test_a_bar_moves_where_the_live_channel_is_blocked(server, new_page):
+    page = new_page(apart=True)
+    page.route_web_socket("**/_fmviz/live", lambda socket: socket.close())
+    page.goto(f"{server.url}/path?level=expert&rank=60")
+    page.locator("[class*=st-key-path_start] button").first.click()
+    bar = page.locator(".fmviz-progress")
+    bar.get_by_text("_fmviz/live is blocked").wait_for()
+    bar.get_by_text(re.compile("^[1-9]\\d* of 52 fits")).wait_for()
+    page.locator("[class*=st-key-path_stop] button").first.click()
+    bar.wait_for(state="detached")
+
+
 def test_a_cookie_that_another_port_has_set_runs_no_script(server, new_page):
     page, dialogs = new_page(apart=True), []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
