@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -259,10 +258,9 @@ def page(
     return text
 
 
-def packed(picture: Picture) -> Markup:
-    """Return a picture as JSON that may stand in a script element."""
-    text = base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()
-    return Markup(json.dumps({"payload": text}).replace("<", "\\u003c"))
+def packed(picture: Picture) -> dict[str, str]:
+    """Return what the script of a saved page reads of a picture."""
+    return {"payload": base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()}
 
 
 def html(outcome: Outcome) -> str:
@@ -519,7 +517,7 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
     }
 
 
-def _curve(figure: Any) -> Markup:
+def _curve(figure: Any) -> dict[str, str]:
     return packed(Picture(charts=[chart_of_figure("", figure)]))
 
 

@@ -62,7 +62,7 @@ FLOORS: dict[str, Floor] = {
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
     "figures": Floor(("fmviz/figures/",), ("typography", "metrics"), (*_TABLES, "plotly", "scipy")),
     # What the browser draws, and its scripts.
-    "stage": Floor(("fmviz/stage/",), ("figures",), ("numpy",)),
+    "stage": Floor(("fmviz/stage/",), ("figures",), ("jinja2", "numpy")),
     "report": Floor(
         ("fmviz/report.py",),
         ("typography", "engine", "metrics", "tables", "lab", "figures", "stage"),
@@ -92,7 +92,7 @@ FLOORS: dict[str, Floor] = {
             *("typography", "engine", "names", "metrics", "estimators"),
             *("tables", "lab", "figures", "stage", "report", "plot"),
         ),
-        (*_TABLES, "plotly", "starlette", "streamlit"),
+        (*_TABLES, "jinja2", "plotly", "starlette", "streamlit"),
     ),
     "entry": Floor(("app.py", "pages/"), ("ui",), ("streamlit",)),
 }

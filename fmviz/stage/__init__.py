@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
+
+from jinja2.utils import htmlsafe_json_dumps
 
 from fmviz.stage.matrices import (
     MAX_GRAM_FEATURES,
@@ -57,4 +58,4 @@ def module() -> str:
     Its default export called with a component draws it for Streamlit; without one it is what anywidget takes.
     In a page, it draws every payload that stands there as JSON.
     """
-    return f"const STYLE = {json.dumps(read('stage.css'))};\n\n{''.join(map(read, _SCRIPTS))}"
+    return f"const STYLE = {htmlsafe_json_dumps(read('stage.css'))};\n\n{''.join(map(read, _SCRIPTS))}"

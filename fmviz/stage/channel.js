@@ -1,9 +1,15 @@
 // Listens to the channel of the server: one WebSocket for all components of a page.
 //
-// A listener is { number, has(), take(head, rows, from, body), gone() }. The next message is asked for when the last
-// one has been painted, which does not happen in a hidden tab.
+// A listener is { number, has(), take(head, rows, from, body), gone(), cut(blocked) }. The next message is asked for when
+// the last one has been painted, which does not happen in a hidden tab.
 
 const RETRY = 1000;
+const REFUSALS = 3; // in a row, while the page has its own connection: the channel is cut
+const REDRAW = 2000; // milliseconds between drawings of a page whose channel is cut
+// As in docs/guide/serving.md.
+const PROXY_LINES = `proxy_http_version 1.1;
+proxy_set_header Upgrade $http_upgrade;
+proxy_set_header Connection "upgrade";`;
 const CALM = 100; // milliseconds between looks whether the page can be drawn again
 const LEAVING = 1500; // milliseconds after a link, or Back, in which another page may be on its way
 
@@ -11,6 +17,7 @@ class Channel {
   constructor() {
     this.listeners = new Map();
     this.left = -LEAVING;
+    this.refusals = 0;
     const leave = () => (this.left = performance.now());
     document.addEventListener("click", ({ target }) => target.closest?.("a") && leave(), true);
     window.addEventListener("popstate", leave, true);
@@ -20,9 +27,19 @@ class Channel {
   // Whether the page can be drawn again. What is asked for without a connection is lost, and what the old page asks for
   // while another one is on its way would take the reader back.
   get calm() {
-    const { testConnectionState: state = "CONNECTED", testScriptState: script } =
-      document.querySelector('[data-testid="stApp"]')?.dataset || {};
-    return state === "CONNECTED" && script !== "running" && performance.now() - this.left > LEAVING;
+    return this.connected && appState("Script") !== "running" && performance.now() - this.left > LEAVING;
+  }
+
+  get connected() {
+    return (appState("Connection") ?? "CONNECTED") === "CONNECTED";
+  }
+
+  get cut() {
+    return this.refusals >= REFUSALS;
+  }
+
+  get address() {
+    return location.host + this.path;
   }
 
   listen(path, topic, listener) {
@@ -32,6 +49,7 @@ class Channel {
     this.left = -LEAVING; // the other page is there
     this.path = path;
     this.listeners.set(topic, listener);
+    listener.cut(this.cut);
     this.ask(topic);
   }
 
@@ -61,17 +79,33 @@ class Channel {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     const socket = (this.socket = new WebSocket(`${scheme}//${location.host}${this.path}`));
     socket.binaryType = "arraybuffer";
-    socket.onopen = () => this.askAll();
-    socket.onmessage = ({ data }) => this.take(data);
+    let heard = false;
+    socket.onopen = () => {
+      // Whoever asks anew is answered at once, which shows that the channel works.
+      for (const listener of this.listeners.values()) listener.number = 0;
+      this.askAll();
+    };
+    socket.onmessage = ({ data }) => {
+      heard = true;
+      this.count(0);
+      this.take(data);
+    };
     socket.onclose = () => {
       this.socket = null;
       if (!this.listeners.size) return;
+      // A server that is being started again refuses the page, too; a hidden tab asks for nothing.
+      if (!heard && this.connected && !document.hidden) this.count(this.refusals + 1);
       this.waiting = true;
       setTimeout(() => {
         this.waiting = false;
         if (this.listeners.size) this.open();
       }, RETRY);
     };
+  }
+
+  count(refusals) {
+    this.refusals = refusals;
+    for (const listener of this.listeners.values()) listener.cut(this.cut);
   }
 
   take(data) {
@@ -93,12 +127,34 @@ class Channel {
   }
 }
 
+function appState(name) {
+  return document.querySelector('[data-testid="stApp"]')?.dataset[`test${name}State`];
+}
+
 const channel = (globalThis.fmvizChannel ||= new Channel());
+
+// Says that the channel is cut, and what opens it.
+function cutNotice() {
+  const notice = document.createElement("div");
+  notice.className = "fmviz-cut";
+  notice.setAttribute("role", "status");
+  const sentence = document.createElement("div");
+  sentence.textContent =
+    `Live pictures do not reach this browser: ${channel.address} is blocked. ` +
+    "The page is drawn every two seconds instead.";
+  const details = document.createElement("details");
+  details.append(document.createElement("summary"), document.createElement("pre"));
+  details.firstChild.textContent = "What a proxy such as nginx needs there";
+  details.lastChild.textContent = PROXY_LINES;
+  notice.append(sentence, details);
+  return notice;
+}
 
 // What a component watches: one topic at a time, or none.
 //
-// Its host is { has(), take(head, rows, body), redraw(phase) }. A topic has a phase, and so has the page that was drawn:
-// where the two differ, the page is drawn again, once for every phase.
+// Its host is { root, has(), take(head, rows, body), redraw(phase) }. A topic has a phase, and so has the page that was
+// drawn: where the two differ, the page is drawn again, once for every phase. Where the channel is cut, it is drawn again
+// and again.
 class Watch {
   constructor(host) {
     this.host = host;
@@ -118,6 +174,7 @@ class Watch {
         this.turn(head.phase);
       },
       gone: () => this.turn("gone"),
+      cut: (blocked) => this.cut(blocked),
     };
     channel.listen(live.path, live.topic, this.listener);
   }
@@ -131,8 +188,22 @@ class Watch {
     } else this.waiting = setTimeout(() => this.turn(phase), CALM);
   }
 
+  cut(blocked) {
+    if (blocked === Boolean(this.notice)) return;
+    clearInterval(this.polling);
+    this.notice?.remove();
+    this.notice = null;
+    if (!blocked) return;
+    this.notice = cutNotice();
+    this.host.root.prepend(this.notice);
+    this.polling = setInterval(() => {
+      if (channel.calm && !document.hidden) this.host.redraw(this.phase);
+    }, REDRAW);
+  }
+
   stop() {
     clearTimeout(this.waiting);
+    this.cut(false);
     if (this.live) channel.leave(this.live.topic, this.listener);
     this.live = null;
   }

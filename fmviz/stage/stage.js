@@ -157,6 +157,7 @@ function streamlit({ data, parentElement, setStateValue, setTriggerValue }) {
   if (view.view) {
     view.redraw = (phase) => setTriggerValue("phase", phase);
     view.watch ||= new Watch({
+      root: view.root,
       has: () => ({ rows: view.curves.length, generation: view.generation }),
       take: (head, rows, body) => view.receive(head, rows, body),
       redraw: (phase) => view.redraw(phase),

@@ -25,12 +25,13 @@ from streamlit.delta_generator import DeltaGenerator
 from fmviz.engine._jit import compiling
 from fmviz.lab.catalog import dataset_spec
 from fmviz.ui import session_uploads, widgets
+from fmviz.ui.components import set_cookie
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import guard, write_address
 from fmviz.ui.lessons import panel
 from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link, page_link
 from fmviz.ui.settings import presets
-from fmviz.ui.settings.state import LEVEL_COOKIE, RESTRICTIONS, Settings
+from fmviz.ui.settings.state import LEVEL_COOKIE, LEVELS, RESTRICTIONS, Settings
 
 # A picture of our own: for a Material icon the browser would ask a server outside.
 # It is part of the page: Streamlit forgets pictures while it runs a script, and browsers ask for it again at
@@ -175,13 +176,8 @@ def _shared(settings: Settings) -> None:
     level = st.session_state.get(_CHOSEN)
     if level is None and settings["level"] == "simple" and LEVEL_COOKIE not in st.context.cookies:
         level = "simple"
-    if level is not None:
-        # Drawn again with every run: a run that another one overtakes may never reach the browser.
-        cookie = f"{LEVEL_COOKIE}={level}; path=/; max-age=31536000; samesite=lax"
-        st.html(
-            f"<script>document.cookie='{cookie}'</script>",
-            unsafe_allow_javascript=True,
-        )
+    if level in LEVELS:
+        set_cookie(LEVEL_COOKIE, level)
 
 
 def heading(settings: Settings, title: str, text: str, *, folded: bool = False) -> None:

@@ -1,14 +1,16 @@
-"""What a link, a file or an imported run says is escaped before Streamlit reads it as Markdown.
+"""What a link, a file or an imported run says is escaped before Streamlit or a browser reads it.
 
 Held by reading the source. The text that is given to `MARKDOWN`, or as ``help=``, is a literal, a number
 with a format, an attribute that only our declarations have (`OURS`), or a call of
 `fmviz.ui.escape.plain`. A variable is followed to what is assigned to it, a parameter to the calls, and a
-call to what the function returns.
+call to what the function returns. Scripts are followed likewise: their values are calls of jinja2's
+`htmlsafe_json_dumps`, which is the filter ``tojson`` in templates.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import defaultdict
 from functools import cache
@@ -16,6 +18,8 @@ from pathlib import Path
 
 import pytest
 from fuzzing import MARKUP
+from jinja2 import Environment, nodes
+from jinja2.utils import htmlsafe_json_dumps
 
 import fmviz
 from fmviz.ui.escape import plain, plain_label
@@ -56,12 +60,16 @@ SENTENCES = (
     "zeros_in_words",
 )
 SAFE = ("abs", "counted", "in_words", "int", "len", "number", "plain", "plain_label", "round", "typeset")
+# In scripts, beside the files that are read.
+SCRIPT = re.compile(r"</?script|\bdocument\.|\bconst \w+ =|javascript:", re.IGNORECASE)
+SCRIPT_VALUES = ("htmlsafe_json_dumps", "read", "read_stage")
 OF_TEXT = (
     "capitalize",
     "get",
     "items",
     "join",
     "lower",
+    "read_text",
     "removeprefix",
     "replace",
     "rstrip",
@@ -119,16 +127,27 @@ def bindings(function: ast.FunctionDef | ast.Module) -> Bindings:
 
 
 class Sources:
-    """The functions of the package by their names, with their calls."""
+    """The functions of the package by their names, with their calls.
 
-    def __init__(self) -> None:
+    The texts of the functions `safe` and `sentences`, and the attributes `ours`, may be shown.
+    """
+
+    def __init__(
+        self,
+        folder: str = "ui",
+        safe: tuple[str, ...] = SAFE,
+        ours: tuple[str, ...] = OURS,
+        sentences: tuple[str, ...] = SENTENCES,
+    ) -> None:
+        self.safe, self.attributes, self.sentences = safe, ours, sentences
+        self.texts: list[tuple[ast.expr, Bindings, ast.FunctionDef | None]] = []
         self.functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
         self.homes: dict[ast.AST, Path] = {}
         self.calls: dict[str, list[tuple[ast.Call, Bindings, ast.FunctionDef | None]]] = defaultdict(list)
         self.known: dict[tuple[str, str], bool] = {}
         for path in sorted([*ROOT.glob("fmviz/**/*.py"), *ROOT.glob("pages/*.py"), ROOT / "app.py"]):
             module = ast.parse(path.read_text(encoding="utf-8"))
-            if "fmviz" not in path.parts or "ui" in path.parts:
+            if "fmviz" not in path.parts or folder in path.parts:
                 body = [item for item in module.body if not isinstance(item, ast.FunctionDef | ast.ClassDef)]
                 self._walk(module, bindings(ast.Module(body, [])), None)
             for node in ast.walk(module):
@@ -143,6 +162,10 @@ class Sources:
                 inner, function = {**bound, **bindings(child)}, child
             if isinstance(child, ast.Call) and (name := called(child)):
                 self.calls[name].append((child, inner, function))
+            if isinstance(child, ast.expr) and not isinstance(child, ast.Call):
+                parts = (part for part in ast.iter_child_nodes(child) if isinstance(part, ast.Constant))
+                if any(isinstance(part.value, str) and SCRIPT.search(part.value) for part in parts):
+                    self.texts.append((child, inner, function))
             self._walk(child, inner, function)
 
     def raw(self) -> list[str]:
@@ -159,6 +182,19 @@ class Sources:
                     if not self.ours(text, bound, within)
                 ]
         return sorted(result)
+
+    def raw_scripts(self) -> list[str]:
+        """Return where a script has a value that may be anybody's."""
+        texts = list(self.texts)
+        for name, calls in list(self.calls.items()):
+            for call, bound, within in calls:
+                scripts = {"Markup": call.args, "component": call.args[1:]}.get(name, [])
+                if any(keyword.arg == "unsafe_allow_javascript" for keyword in call.keywords):
+                    scripts = call.args
+                texts += [(script, bound, within) for script in scripts]
+        return sorted(
+            {f"{self.homes[text[0]]}:{ast.unparse(text[0])}" for text in texts if not self.ours(*text)}
+        )
 
     def ours(
         self,
@@ -194,16 +230,16 @@ class Sources:
             case ast.DictComp():
                 return fine(text.value)
             case ast.Attribute():
-                return constant(text.attr) or text.attr in OURS
+                return constant(text.attr) or text.attr in self.attributes
             case ast.Name(id=name) if constant(name) or name in busy:
                 return True
             case ast.Name(id=name) if name in bound:
                 return all(self.ours(value, bound, within, busy | {name}) for value in bound[name])
             case ast.Name(id=name):
                 return within is not None and self._parameter(within, name)
-            case ast.Call(func=ast.Name(id=name)) if name in SAFE:
+            case ast.Call(func=ast.Name(id=name)) if name in self.safe:
                 return True
-            case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="plain"), _]):
+            case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id=name), _]) if name in self.safe:
                 return True
             case ast.Call(
                 func=ast.Name(
@@ -214,7 +250,7 @@ class Sources:
             case ast.Call(func=ast.Attribute(attr=method)) if method in OF_TEXT:
                 return fine(text.func.value, *(text.args if method == "join" else ()))
             case ast.Call():
-                return called(text) in SENTENCES or self._returned(text)
+                return called(text) in self.sentences or self._returned(text)
         return False
 
     def _returned(self, call: ast.Call) -> bool:
@@ -276,6 +312,45 @@ def constant(name: str) -> bool:
 
 def test_texts_of_others_are_escaped():
     assert Sources().raw() == []
+
+
+def test_scripts_have_their_values_from_one_function():
+    sources = Sources("fmviz", SCRIPT_VALUES, ours=(), sentences=())
+    assert len(sources.texts) > 1
+    assert sources.raw_scripts() == []
+
+
+def test_scripts_in_templates_have_their_values_from_the_same():
+    values = []
+    for path in ROOT.glob("fmviz/**/*.html"):
+        within = False
+        for output in Environment().parse(path.read_text(encoding="utf-8")).find_all(nodes.Output):
+            for node in output.nodes:
+                if isinstance(node, nodes.TemplateData):
+                    tags = re.findall(r"<(/?)script", node.data)
+                    within = not tags[-1] if tags else within
+                elif within:
+                    values.append(getattr(node, "name", ""))
+    # The script of a page is `Markup` of the module.
+    assert sorted(values) == ["script", "tojson"]
+
+
+@pytest.mark.parametrize(
+    "text", ["</script><script>", "'-alert(document)-'", "\u2028", "\u2029", '"\\', "<!--"]
+)
+def test_a_value_in_a_script_is_a_literal(text):
+    literal = htmlsafe_json_dumps({"value": text})
+    assert not re.search("[<>&'\u2028\u2029]", literal)
+    assert json.loads(literal) == {"value": text}
+
+
+def test_our_scripts_believe_nothing_that_the_browser_keeps_and_write_no_markup():
+    kept = r"localStorage|sessionStorage|indexedDB|\.cookie|window\.name"
+    markup = r"\b(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|\bFunction\("
+    scripts = list(ROOT.glob("fmviz/**/*.js"))
+    assert scripts
+    for path in scripts:
+        assert not re.search(f"{kept}|{markup}", path.read_text(encoding="utf-8")), path
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -124,6 +125,35 @@ def test_a_new_session_begins_with_what_the_browser_remembers(store, monkeypatch
     said = words(page("lessons"))
     assert "Finished · 6 min" in said
     assert "Step 2 of 6" in said
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    [
+        *("x'-alert(document)-'y:1", 'x"-alert(document)-"y:1', "</script><script>alert(1)</script>:1"),
+        *(
+            "heatmap:٣",
+            "heatmap:²",
+            pytest.param(f"heatmap:{'9' * 5_000}", id="many digits"),
+            "heatmap:-1",
+            "heatmap:1:2",
+            "heatmap",
+            ":",
+        ),
+        *("heatmap:1; domain=x", "\u2028alert(document)//:1"),
+    ],
+)
+def test_a_cookie_of_others_is_neither_believed_nor_repeated(cookie, monkeypatch):
+    given = {panel.PROGRESS_COOKIE: f"prox:999.{cookie}.ti:2"}
+    written = []
+    monkeypatch.setattr(type(st.context), "cookies", property(lambda context: given))
+    monkeypatch.setattr(st, "session_state", {})
+    monkeypatch.setattr(st, "html", lambda text, **_: written.append(text))
+    assert panel.progress("ti").reached == 2
+    assert panel.progress("prox").reached == len(lessons()["prox"].steps) + 1
+    panel._remember()
+    (literal,) = (re.fullmatch("<script>document.cookie=(.*)</script>", text)[1] for text in written)
+    assert re.match(r"fmviz-lessons=prox:7\.ti:2; path=", json.loads(literal))
 
 
 def test_an_answer_that_cannot_be_calculated_is_a_sentence(store, monkeypatch):

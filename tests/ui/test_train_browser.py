@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -111,6 +112,51 @@ def test_a_strength_moved_at_the_end_goes_on_and_moves_no_picture(server, page):
     assert [pictures.nth(n).bounding_box() for n in range(pictures.count())] == before
 
 
+def test_a_run_reaches_a_browser_whose_live_channel_is_blocked(server, new_page):
+    page, passes = new_page(apart=True), []
+    page.route_web_socket(
+        "**/_fmviz/live", lambda socket: socket.connect_to_server() if passes else socket.close()
+    )
+    page.goto(f"{server.url}/{SMALL}&max_epochs=30&speed=slow&play=1")
+    notice = page.locator(".fmviz-cut")
+    notice.get_by_text(re.compile(r"do not reach this browser: [\d.:]+/_fmviz/live is blocked")).wait_for()
+    guide = (Path(__file__).parents[2] / "docs/guide/serving.md").read_text(encoding="utf-8")
+    assert all(line in guide for line in notice.locator("pre").text_content().splitlines())
+    wait_for_epoch(page, 3)
+    assert page.locator(".st-key-train_matrix .chart polyline").first.get_attribute("points")
+    wait_for_state(page, LIMIT)
+    assert (epoch(page), notice.count()) == (30, 0)
+    press(page, "play")
+    notice.wait_for()
+    passes.append(True)
+    notice.wait_for(state="detached")
+    wait_for_state(page, "Running")
+
+
+@pytest.mark.slow
+def test_a_bar_moves_where_the_live_channel_is_blocked(server, new_page):
+    page = new_page(apart=True)
+    page.route_web_socket("**/_fmviz/live", lambda socket: socket.close())
+    page.goto(f"{server.url}/path?level=expert&rank=60")
+    page.locator("[class*=st-key-path_start] button").first.click()
+    bar = page.locator(".fmviz-progress")
+    bar.get_by_text("_fmviz/live is blocked").wait_for()
+    bar.get_by_text(re.compile("^[1-9]\\d* of 52 fits")).wait_for()
+    page.locator("[class*=st-key-path_stop] button").first.click()
+    bar.wait_for(state="detached")
+
+
+def test_a_cookie_that_another_port_has_set_runs_no_script(server, new_page):
+    page, dialogs = new_page(apart=True), []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.context.add_cookies(
+        [{"name": "fmviz-lessons", "value": "x'-alert(document)-'y:1", "url": server.url}]
+    )
+    page.goto(f"{server.url}/train?lesson=heatmap&step=1")
+    page.wait_for_function("/fmviz-lessons=heatmap:1(;|$)/.test(document.cookie)")
+    assert dialogs == []
+
+
 @pytest.mark.slow
 def test_a_hidden_tab_asks_for_nothing_and_goes_on_where_it_is(server, new_page):
     page = new_page(apart=True)
@@ -204,7 +250,8 @@ def test_a_server_that_is_started_again_goes_on_from_the_address(serve_anew, new
         wait_for_query(page, "run", ".")
         wait_idle(page)
         before = page.url
-    page.wait_for_timeout(3_000)
+    page.wait_for_timeout(4_000)
+    assert page.locator(".fmviz-cut").count() == 0
     with serve_anew():
         wait_for_state(page, "Paused")
         page.get_by_text("This run was cut off").wait_for()

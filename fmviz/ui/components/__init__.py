@@ -1,4 +1,4 @@
-"""Streamlit components in JavaScript: the stage of a run, progress, buttons that save charts."""
+"""What pages have the browser do: components in JavaScript, and cookies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 import streamlit as st
+from jinja2.utils import htmlsafe_json_dumps
 
 from fmviz.stage import Cell, Panel, encode_view, module
 from fmviz.stage import read as read_stage
@@ -29,7 +30,7 @@ def component(name: str, js: str, css: str = "") -> Any:
 
 
 def _of_module(name: str) -> Any:
-    return component(name, module(), read_stage("stage.css"))
+    return component(name, module(), read_stage("stage.css") + read_stage("channel.css"))
 
 
 def ignore() -> None:
@@ -142,5 +143,19 @@ def progress(head: dict[str, Any], live: dict[str, str], *, key: str) -> None:
         Unique on the page.
     """
     script = read_stage("channel.js") + read("progress/progress.js")
-    draw = component("progress", script, read("progress/progress.css"))
+    draw = component("progress", script, read("progress/progress.css") + read_stage("channel.css"))
     draw(data={"head": head, "live": live}, key=key.replace("__", "_-"), on_phase_change=ignore)
+
+
+def set_cookie(name: str, value: str) -> None:
+    """Have the browser keep a value for a year.
+
+    To be called with every run of a page: a run that another one overtakes may never reach the browser.
+
+    Parameters
+    ----------
+    name, value : str
+        Without semicolons, which end a value.
+    """
+    cookie = htmlsafe_json_dumps(f"{name}={value}; path=/; max-age=31536000; samesite=lax")
+    st.html(f"<script>document.cookie={cookie}</script>", unsafe_allow_javascript=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from fmviz.lab.lessons.values import (
     right_choice,
 )
 from fmviz.ui import navigation
+from fmviz.ui.components import set_cookie
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import shared_task, watch
@@ -72,23 +74,21 @@ class Progress:
 def progress(name: str) -> Progress:
     """Return how far the reader is in a lesson; a new session begins with what the browser remembers."""
     if "fmviz:lessons" not in st.session_state:
+        # Any other port of this host may have set the cookie.
         steps = (item.partition(":") for item in st.context.cookies.get(PROGRESS_COOKIE, "").split("."))
         st.session_state["fmviz:lessons"] = {
-            lesson: Progress(int(step)) for lesson, _, step in steps if step.isdecimal()
+            lesson: Progress(min(int(step), len(lessons()[lesson].steps) + 1))
+            for lesson, _, step in steps
+            if lesson in lessons() and re.fullmatch("[0-9]{1,3}", step)
         }
     stored: dict[str, Progress] = st.session_state["fmviz:lessons"]
     return stored.setdefault(name, Progress())
 
 
 def _remember() -> None:
-    """Have the browser remember the furthest step of every lesson.
-
-    Drawn with every run: a run that another one overtakes may never reach the browser.
-    """
+    """Have the browser remember the furthest step of every lesson."""
     steps = st.session_state["fmviz:lessons"].items()
-    text = ".".join(f"{plain(lesson)}:{reader.reached}" for lesson, reader in steps)
-    cookie = f"{PROGRESS_COOKIE}={text}; path=/; max-age=31536000; samesite=lax"
-    st.html(f"<script>document.cookie='{cookie}'</script>", unsafe_allow_javascript=True)
+    set_cookie(PROGRESS_COOKIE, ".".join(f"{lesson}:{reader.reached}" for lesson, reader in steps))
 
 
 def state_of(lesson: Lesson, number: int) -> State:

@@ -11,6 +11,7 @@ class Progress {
     this.bar = this.root.appendChild(document.createElement("progress"));
     parent.append(this.root);
     this.watch = new Watch({
+      root: this.root,
       has: () => ({}),
       take: (head) => this.show(head),
       redraw: (phase) => this.redraw(phase),
