@@ -22,6 +22,7 @@ def all_different(items: Sequence[Any]) -> bool:
 
 Finite = Annotated[float, Interval(gt=-inf, lt=inf)]
 Positive = Annotated[float, Interval(gt=0.0, lt=inf)]
+NonNegative = Annotated[float, Interval(ge=0.0, lt=inf)]
 Count = Annotated[int, Interval(ge=0, lt=2**53)]
 Time = Annotated[float, Interval(ge=0.0, lt=9e9)]
 """Seconds since the epoch, up to the year 2255."""

@@ -189,16 +189,19 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
             notes += file_notes(library.encoded(upload.file, upload.recipe), source)
     except ValueError as error:
         notes.append(f"{_LEFT_OUT} {error}")
+    parameters = runs.parameters(run.id)
     if dataset is not None and run.data_hash and data_hash(dataset) != run.data_hash:
         dataset = None
         notes.append(f"The data have changed since. {_LEFT_OUT}")
+    if dataset is not None and parameters is not None:
+        run.check_data(parameters, dataset)
     return Outcome(
         title_of_run(run),
         experiment,
         experiment.model,
         run.message,
         runs.trace(run.id),
-        runs.parameters(run.id),
+        parameters,
         dataset,
         notes,
         program,

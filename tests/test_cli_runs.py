@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from unittest.mock import Mock
 
 import numpy as np
@@ -159,3 +161,19 @@ def test_a_reader_that_has_enough_is_no_error(path):
     pipe = f"{sys.executable} -m fmviz runs show alpha-1 --json | head -c 5; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", pipe], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_backup_and_salvage(runs, path, tmp_path, command):
+    copy, new = tmp_path / "copy.sqlite", tmp_path / "new.sqlite"
+    assert runs("backup", copy).out.startswith(f"3 runs copied to {copy} (")
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert "exists already" in runs("backup", copy, code=2).err
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE runs SET created = 1e300 WHERE id = 'beta'")
+    assert "2 runs saved" in (said := runs("salvage", new).out)
+    assert "of run beta: record" in said
+    assert "1 damaged; fmviz runs salvage NEW" in command("doctor", "--store", path, code=1).out
+    for store, ids in ((copy, {"alpha-1", "alpha-2", "beta"}), (new, {"alpha-1", "alpha-2"})):
+        lines = command("runs", "list", "--store", store).out.splitlines()[1:]
+        assert {line.split()[0] for line in lines} == ids
+    assert "broken" in runs("list").out

@@ -53,7 +53,7 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
     if path.exists():
         try:
             store = RunStore(path)
-            runs, damaged = len(store.ids()), damages(store)
+            runs, damaged = len(store.rows()), damages(store)
             said = " ".join(str(store.database.read("PRAGMA integrity_check(3)")[0][0]).split())
             store.close()
             advice = f", {len(damaged):,} damaged; fmviz runs salvage NEW saves the others" if damaged else ""

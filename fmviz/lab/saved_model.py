@@ -230,7 +230,7 @@ def _read_parameters(arrays: Arrays, about: _About) -> Parameters:
 
 def _read_samples(arrays: Arrays, about: _About) -> Posterior | None:
     """Return the samples of a file, if it has any; raises ValueError unless they belong together."""
-    if about.averaged is None:
+    if about.averaged is None and f"{_SAMPLES}P" not in arrays.shapes:
         return None
     P, w, intercept = (arrays.shapes[f"{_SAMPLES}{name}"] for name in _SAMPLED)
     d = len(about.feature_names)
@@ -239,4 +239,6 @@ def _read_samples(arrays: Arrays, about: _About) -> Posterior | None:
     samples = {name: arrays[f"{_SAMPLES}{name}"] for name in _SAMPLED}
     if not all(np.isfinite(values).all() for values in samples.values()):
         raise ValueError("its samples are not finite")
+    if about.averaged is None or any(values.dtype.kind != "f" for values in samples.values()):
+        raise ValueError("its samples are not described, or no floating-point numbers")
     return Posterior(**samples, binary=about.averaged.binary)

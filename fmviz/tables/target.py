@@ -14,7 +14,7 @@ from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.target import Target as EngineTarget
 from fmviz.tables.cells import Notation, levels_of, quoted, words_of
-from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, column_from_dict
+from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, WordColumn, column_from_dict
 from fmviz.tables.kinds import Column, ascending, described
 from fmviz.tables.scaling import Scaling
 
@@ -109,6 +109,9 @@ class Target:
         allowed = {"several": "binary", "regression": "regression"}.get(self.task)
         if any(part.parts or part.task != allowed for part in self.parts):
             raise ValueError(f"target.parts are not those of the task {self.task!r}")
+        levels = self.reader.levels if isinstance(self.reader, WordColumn) else ()
+        if len(levels) < MOST_CLASSES and not {*self.labels[self.others :]} <= {*levels}:
+            raise ValueError(f"target.labels are {quoted(self.labels)}, and its words {quoted(levels)}")
         if not self.parts and (self.reader is None or self.task == "several"):
             raise ValueError("target.reader is missing")
 

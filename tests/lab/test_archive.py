@@ -111,6 +111,63 @@ def test_other_files_are_refused_and_leave_nothing(store, which):
     refused(store, HOSTILE[which])
 
 
+def forged(data, **changes):
+    """Return an archive of one run with other values, or other arrays, in it."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        name = next(entry for entry in archive.namelist() if entry.endswith(".npz")).removesuffix(".npz")
+        run, arrays = (
+            json.loads(archive.read(f"{name}.json")),
+            np.load(io.BytesIO(archive.read(f"{name}.npz"))),
+        )
+    run = {**run, **{key: value for key, value in changes.items() if key in run}}
+    sink = io.BytesIO()
+    np.savez(sink, **{**arrays, **{key: value for key, value in changes.items() if key in arrays}})
+    name = changes.get("name", "a")
+    return packed(about__json=ABOUT, **{f"{name}__json": json.dumps(run), f"{name}__npz": sink.getvalue()})
+
+
+FORGED = {
+    "created": (1e300, "created = 1e+300"),
+    "updated": ("now", "updated = 'now'"),
+    "status": ("splendid", "status = 'splendid'"),
+    "message": (3, "message = 3"),
+    "versions": ([], "versions"),
+    "experiment": ({"rank": 2}, "P has shape"),
+    "trace": ([{"epoch": 1}], "objective"),
+    "P": (np.ones((4, 2)), "w has shape"),
+    "w": (np.array([["x"]]), "w has shape"),
+    "intercept": (np.array(np.nan), "not finite"),
+    "name": ("../../a", "no id of a run"),
+}
+
+
+@pytest.mark.parametrize("field", FORGED)
+def test_a_field_that_is_not_what_it_says_is_refused(full, tmp_path, field):
+    value, words = FORGED[field]
+    data = export_runs(full, [full.runs()[0].id])
+    store = RunStore(tmp_path / "other.sqlite")
+    with pytest.raises(ValueError, match="This file cannot be imported") as failure:
+        import_runs(store, forged(data, **{field: value}))
+    assert words in str(failure.value)
+    assert store.runs() == []
+
+
+def test_an_archive_that_unfolds_to_many_times_its_size_is_refused(full, tmp_path):
+    data = packed(about__json=ABOUT, a__json='{"trace": [' + "0, " * 2_000_000)
+    with zipfile.ZipFile(sink := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.json", zipfile.ZipFile(io.BytesIO(data)).read("a.json"))
+    refused(RunStore(tmp_path / "other.sqlite"), sink.getvalue())
+
+
+def test_a_run_of_other_data_is_not_opened(full, tmp_path):
+    run = full.runs()[0].id
+    other = RunStore(tmp_path / "other.sqlite")
+    d = 3
+    import_runs(other, forged(export_runs(full, [run]), P=np.ones((d, 3)), w=np.ones(d)))
+    with pytest.raises(ValueError, match="has 3 features, but its data set has"):
+        TaskManager(InlineExecutor(), open_store=lambda: other).open("a")
+
+
 def test_archives_that_unfold_to_too_much_are_refused(full, tmp_path, monkeypatch):
     data = export_runs(full, [run.id for run in full.runs()])
     monkeypatch.setattr(module, "MOST_BYTES", 1_000)

@@ -33,11 +33,15 @@ from fmviz.lab.store import (
     RunStore,
     StoreError,
     default_path,
+    stored_run,
 )
+from fmviz.lab.store import runs as runs_module
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.database import LAYOUT, Database
 from fmviz.lab.store.packing import pack_parameters, pack_records, spark, unpack_parameters, unpack_records
+from fmviz.lab.store.rescue import damages, salvage
 from fmviz.lab.store.stored_run import this_process
+from fmviz.lab.store.table import runs_table
 
 SMALL = Experiment(rank=3, max_epochs=5, tol=0.0)
 
@@ -175,6 +179,57 @@ def test_a_store_that_is_damaged_says_so_when_it_is_read(tmp_path):
         other.runs()
     with pytest.raises(StoreError, match="name another file with FMVIZ_STORE"):
         other.begin(SMALL)
+
+
+BAD_VALUES = {
+    "created": 1e300,
+    "experiment": "[]",
+    "last": '{"objective": "x"}',
+    "spark": "not JSON",
+    "epoch": -1,
+    "title": b"\xff\xfe",
+}
+
+
+@pytest.mark.parametrize("column", BAD_VALUES)
+def test_a_broken_row_is_shown_and_hides_no_other(store, column):
+    broken, sound = store.begin(SMALL), store.begin(SMALL)
+    with store.database.write() as connection:
+        connection.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (BAD_VALUES[column], broken))
+    runs = {run.id: run for run in store.runs()}
+    assert runs[sound].status == "running"
+    assert len(runs_table(list(runs.values()))) == 2
+    if column == "title":  # Text in another encoding is no damage.
+        return
+    assert runs[broken].status == "broken"
+    assert f"{'settings' if column == 'experiment' else column}" in runs[broken].message or column == "spark"
+    with pytest.raises(ValueError, match="fmviz runs salvage NEW"):
+        _ = runs[broken].experiment
+    assert damages(store) == {broken: ["record"]}
+    assert store.delete([broken]) == 1
+
+
+def test_what_is_left_of_a_damaged_file_is_shown_and_saved(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    damaged = RunStore(path)
+    names = [damaged.begin(SMALL, title="t" * 150) for _ in range(40)]
+    for name in names:
+        damaged.grow(name, Growth([record(0)], status="epochs", parameters=Parameters([[1.0]], [0.0], 0.0)))
+    page = damaged.database.read("SELECT pageno FROM dbstat WHERE name = 'runs' AND pagetype = 'leaf'")[1][0]
+    damaged.database.read("PRAGMA wal_checkpoint(TRUNCATE)")
+    damaged.close()
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * 4096 : page * 4096] = bytes(4096)
+    path.write_bytes(data)
+    runs = damaged.runs()
+    sound = {run.id for run in runs if run.status != "broken"}
+    assert 0 < len(sound) < len(runs) == 40
+    saved, lost = salvage(damaged, tmp_path / "new.sqlite")
+    new = RunStore(tmp_path / "new.sqlite")
+    assert {run.id for run in new.runs()} == sound
+    assert (saved, set(lost)) == (len(sound), set(names) - sound)
+    assert all(new.trace(run) == [record(0)] for run in sound)
+    assert new.parameters(min(sound)).P == 1.0
 
 
 @pytest.mark.parametrize(
@@ -323,6 +378,22 @@ def test_two_pages_that_resume_a_run_get_one_job(store):
         managed(store).open(name)
 
 
+def test_an_ended_run_is_continued_by_one_of_two_servers(store, monkeypatch):
+    first = managed(store)
+    name = first.start(SMALL).id
+    monkeypatch.setattr(stored_run, "this_process", lambda: "another/1/2")
+    monkeypatch.setattr(runs_module, "this_process", lambda: "another/1/2")
+    other = managed(store).open(name)
+    other.change(lambda_sparse=0.25)
+    monkeypatch.undo()
+    with pytest.raises(AtWorkError, match="continued by another program since it was opened here"):
+        first.job(name).change(lambda_sparse=0.75)
+    stored = store.get(name)
+    assert [change.value for change in stored.experiment.changes] == [0.25]
+    end = Run.prepare(stored.experiment).end()
+    assert (end.epoch, end.objective) == (stored.epoch, stored.last["objective"])
+
+
 def test_runs_are_opened_again_as_they_ended(store):
     view = managed(store).start(SMALL).view()
     job = managed(store).open(view.id, "me")
@@ -419,10 +490,13 @@ def test_after_a_fork_the_store_opens_files_of_its_own(store):
     child = os.fork()
     if child == 0:
         try:
-            store.grow(run, Growth([record(1)], status="epochs"))
+            # A run is written by the process that began it.
+            with pytest.raises(AtWorkError):
+                store.grow(run, Growth([record(1)], status="epochs"))
+            store.grow(store.begin(SMALL, run="childs"), Growth([record(1)], status="epochs"))
             os._exit(0)
         except BaseException:
             os._exit(1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    assert store.get(run).status == "epochs"
+    assert {name: store.get(name).status for name in (run, "childs")} == {run: "running", "childs": "epochs"}

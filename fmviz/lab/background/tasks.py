@@ -177,15 +177,17 @@ class TaskManager:
             stored = next(iter(runs.get_many([run])), None)
             if stored is None:
                 return None
-            data = None
+            data = parameters = None
             if stored.resumable:
                 self._make_room(owner)
             else:
-                data = load_dataset(stored.experiment.dataset)
+                data, parameters = load_dataset(stored.experiment.dataset), runs.parameters(run)
+                if parameters is not None:
+                    stored.check_data(parameters, data)
             recorder = Recorder(self._open_store, stored.experiment, stored=stored)
             job = self._enter(Job(recorder, self.executor, owner, browser if data is None else ""))
             if data is not None:
-                job.show(stored, runs.parameters(run), data)
+                job.show(stored, parameters, data)
         job.step(0)
         return job
 

@@ -8,7 +8,6 @@ import re
 import time
 import zipfile
 from collections.abc import Collection
-from pathlib import PurePosixPath
 from typing import Any
 
 from fmviz.checked import Count, checked
@@ -20,7 +19,7 @@ from fmviz.engine.snapshot import Reason, Snapshot
 from fmviz.lab.experiment import name_of
 from fmviz.lab.store.database import insert
 from fmviz.lab.store.packing import pack_records, parameters_of, spark
-from fmviz.lab.store.runs import RunStore, new_id
+from fmviz.lab.store.runs import MOST_TITLE, RunStore, new_id
 from fmviz.lab.store.stored_run import INTERRUPTED, PAUSED, RUNNING, StoredRun
 
 FORMAT = "fmviz runs"
@@ -109,8 +108,8 @@ def _read_archive(data: bytes) -> list[tuple[dict[str, Any], bytes | None, bytes
         about = json.loads(archive.read("about.json"))
         if (about.get("format"), about.get("version")) != (FORMAT, VERSION):
             raise ValueError(f"it is no {FORMAT} file of version {VERSION}")
-        entries = (PurePosixPath(entry) for entry in archive.namelist() if entry != "about.json")
-        return [_read_run(archive, entry.stem) for entry in entries if entry.suffix == ".json"]
+        names = [entry.removesuffix(".json") for entry in archive.namelist() if entry.endswith(".json")]
+        return [_read_run(archive, name) for name in names if name != "about"]
 
 
 def _read_run(archive: zipfile.ZipFile, name: str) -> tuple[dict[str, Any], bytes | None, bytes | None]:
@@ -124,12 +123,12 @@ def _read_run(archive: zipfile.ZipFile, name: str) -> tuple[dict[str, Any], byte
     try:
         given = json.loads(text)
         trace = checked(list[dict[str, Count | float]], given["trace"])
-        last = trace[-1] if trace else {"epoch": 0}
+        last = trace[-1] if trace else {}
         values = {
             **{word: given[word] for word in _WORDS if word in given},
             **{"id": name, "created": given["created"], "updated": given["updated"]},
             **{"settings": given["experiment"], "versions": given.get("versions", {}), "last": last},
-            **{"epoch": last["epoch"], "seconds": last.get("seconds", 0.0)},
+            **{"epoch": last.get("epoch", 0), "seconds": last.get("seconds", 0.0)},
             "spark": spark(record["objective"] for record in trace),
         }
         run = checked(StoredRun, values)
@@ -141,7 +140,8 @@ def _read_run(archive: zipfile.ZipFile, name: str) -> tuple[dict[str, Any], byte
         if packed is not None:
             arrays = Arrays(packed, MOST_BYTES)
             experiment.model.check_shapes(arrays.shapes, rank=experiment.rank)
-            parameters_of(arrays)
+            if not parameters_of(arrays).finite() and run.status != Reason.DIVERGED:
+                raise ValueError("its parameters are not finite")
     except UNREADABLE as error:
         missing = "it lacks " if isinstance(error, KeyError) else ""
         raise ValueError(f"run {name}: {missing}{error}") from error
@@ -150,7 +150,8 @@ def _read_run(archive: zipfile.ZipFile, name: str) -> tuple[dict[str, Any], byte
         **{"id": name, "digest": experiment.digest, "seed": experiment.seed},
         **{"dataset": experiment.dataset.name, "model": experiment.model.name},
         **{"regularizer": experiment.regularizer.name, "solver": name_of(experiment.solver)},
-        **{"experiment": json.dumps(run.settings), "versions": json.dumps(run.versions)},
+        **{"title": run.title[:MOST_TITLE], "experiment": json.dumps(run.settings)},
+        **{"versions": json.dumps(run.versions)},
         **{"last": json.dumps(run.last), "spark": json.dumps(run.spark)},
     }
     return row, pack_records(trace) if trace else None, packed

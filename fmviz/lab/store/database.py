@@ -178,6 +178,11 @@ class Database:
         with self._reading, suppress(sqlite3.DatabaseError):
             yield from self._connection("reading").execute(sql)
 
+    def copy_to(self, path: Path) -> None:
+        """Copy all tables to another file by SQLite's own backup, also while others write."""
+        with self._in_words(), closing(self._open()) as source, closing(sqlite3.connect(path)) as target:
+            source.backup(target)
+
     def close(self) -> None:
         """Close the file; it is reopened on use."""
         with self._lock, self._reading:
@@ -194,7 +199,7 @@ class Database:
             if isinstance(error, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
                 raise
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            way = _WAYS.get(code, "`fmviz runs salvage NEW` saves what can be read")
+            way = _WAYS.get(code, "`fmviz doctor` examines it, `fmviz runs salvage NEW` saves the rest")
             raise StoreError(
                 f"The run store {self.path} cannot be used ({error}). {way}; or name another file with "
                 "FMVIZ_STORE or --store."

@@ -32,7 +32,9 @@ def unpack_parameters(data: bytes) -> Parameters:
 
 
 def parameters_of(arrays: Mapping[str, np.ndarray]) -> Parameters:
-    """Return parameters of named arrays; raises KeyError if one is missing."""
+    """Return parameters of named arrays; raises KeyError if one is missing, ValueError if one is of text."""
+    if not all(array.dtype.kind == "f" for array in arrays.values()):
+        raise ValueError("parameters are floating-point numbers, and these are not")
     values = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
     if missing := {"P", "w", "intercept"} - values.keys():
         raise KeyError(min(missing))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -32,17 +31,16 @@ def backup(store: RunStore, path: Path) -> int:
     ValueError
         If the file exists.
     StoreError
-        If the store cannot be read.
+        If the store is damaged.
     """
     _create(path)
-    with store.database.write() as source, closing(sqlite3.connect(path)) as target:
-        source.backup(target)
+    store.database.copy_to(path)
     return path.stat().st_size
 
 
 def damages(store: RunStore) -> dict[str, list[str]]:
     """Read every run of a store with its trace, parameters and checkpoint; return what is damaged, by id."""
-    return {run: damaged for run in store.ids() if (damaged := _read(store, run)[1])}
+    return {run: parts for row, run in store.rows().items() if (parts := _read(store, row, run)[1])}
 
 
 def salvage(store: RunStore, path: Path) -> tuple[int, dict[str, list[str]]]:
@@ -66,35 +64,34 @@ def salvage(store: RunStore, path: Path) -> tuple[int, dict[str, list[str]]]:
     _create(path)
     new, n_saved, damaged = RunStore(path), 0, {}
     with closing(new), new.database.write() as connection:
-        for run in store.ids():
-            rows, unreadable = _read(store, run)
+        for row, run in store.rows().items():
+            rows, unreadable = _read(store, row, run)
             for table, values in rows:
                 insert(connection, table, **values)
             n_saved += bool(rows)
             if unreadable:
                 damaged[run] = unreadable
         for table in ("sweeps", "results"):
-            for row in store.database.undamaged(f"SELECT * FROM {table}"):
-                insert(connection, table, **dict(row))
+            for record in store.database.undamaged(f"SELECT * FROM {table}"):
+                insert(connection, table, **dict(record))
     return n_saved, damaged
 
 
-def _read(store: RunStore, run: str) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
+def _read(store: RunStore, row: int, run: str) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
     """Return the rows of a run that can be read, by table, none if its record cannot; and what cannot."""
-    select = "SELECT * FROM {} WHERE {} = ?".format
-    try:
-        if any(stored.status == BROKEN for stored in store.get_many([run])):
-            return [], ["record"]
-        rows = [("runs", dict(row)) for row in store.database.read(select("runs", "id"), (run,))]
-    except StoreError:
+    records = store.run_of_row(row, run)
+    if not records or records[0].status == BROKEN:
         return [], ["record"]
+    read = store.database.read
+    # Its id in the index, where that of the row is damaged.
+    rows = [("runs", {**dict(read("SELECT * FROM runs WHERE rowid = ?", (row,))[0]), "id": run})]
     damaged = []
-    for table, (column, read) in _PARTS.items():
+    for table, (column, unpack) in _PARTS.items():
         try:
-            parts = [dict(row) for row in store.database.read(select(table, "run"), (run,))]
+            parts = [dict(part) for part in read(f"SELECT * FROM {table} WHERE run = ?", (run,))]
             for part in parts:
-                read(part[column])
-            rows += [(table, part) for part in parts]
+                unpack(part[column])
+            rows += [(table, {**part, "run": run}) for part in parts]
         except (StoreError, *UNREADABLE):
             damaged.append(table)
     return rows, damaged

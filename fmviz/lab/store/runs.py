@@ -37,6 +37,8 @@ from fmviz.lab.store.stored_run import (
     this_process,
 )
 
+MOST_TITLE = 200
+"""The longest title, in characters."""
 # Any number of items, passed as one JSON list.
 _LISTED = "(SELECT value FROM json_each(?))"
 
@@ -239,7 +241,7 @@ class RunStore:
     def rename(self, run: str, title: str) -> None:
         """Set the title of a run; an empty one removes it."""
         with self.database.write() as connection:
-            connection.execute("UPDATE runs SET title = ? WHERE id = ?", (title.strip()[:200], run))
+            connection.execute("UPDATE runs SET title = ? WHERE id = ?", (title.strip()[:MOST_TITLE], run))
 
     def delete(self, runs: Collection[str]) -> int:
         """Delete runs that have ended; return their number."""
@@ -322,27 +324,31 @@ class RunStore:
 
     def _select(self, condition: str, values: Sequence[Any] = (), order: str = "") -> list[StoredRun]:
         """Return the runs that meet a condition; row by row where some rows of the file are damaged."""
-        sql = f"SELECT {COLUMNS} FROM runs WHERE {condition}"
-        try:
-            return [StoredRun.of(row) for row in self.database.read(f"{sql} {order}", values)]
-        except StoreError:
-            ids = self.ids()
-        runs = [run for id in ids for run in self._run_or_broken(f"{sql} AND id = ?", (*values, id), id)]
-        return sorted(runs, key=lambda run: -run.created)
-
-    def _run_or_broken(self, sql: str, values: Sequence[Any], id: str) -> list[StoredRun]:
-        """Return the run of a query, if there is one; a broken one where the file is damaged."""
+        sql = f"SELECT {COLUMNS} FROM runs WHERE {condition} {order}"
         try:
             return [StoredRun.of(row) for row in self.database.read(sql, values)]
+        except StoreError:
+            if not (rows := self.rows()):
+                raise
+        runs = [run for row, id in rows.items() for run in self.run_of_row(row, id, condition, values)]
+        return sorted(runs, key=lambda run: -run.created)
+
+    def run_of_row(
+        self, row: int, id: str, condition: str = "TRUE", values: Sequence[Any] = ()
+    ) -> list[StoredRun]:
+        """Return the run of a row if it meets a condition; a broken one where the file is damaged."""
+        sql = f"SELECT {COLUMNS} FROM runs WHERE {condition} AND rowid = ?"
+        try:
+            return [StoredRun.of(row) for row in self.database.read(sql, (*values, row))]
         except StoreError as error:
             return [StoredRun.broken(id, str(error.__cause__))]
 
-    def ids(self) -> list[str]:
-        """Return the ids of all runs, those of damaged rows included as far as they can be read."""
+    def rows(self) -> dict[int, str]:
+        """Return the id of every row that can still be found, damaged ones included."""
         # An index and the rows are in different pages of the file; each is read up to its damage.
-        ways = ("", "NOT INDEXED ORDER BY rowid", "NOT INDEXED ORDER BY rowid DESC")
-        rows = [row for way in ways for row in self.database.undamaged(f"SELECT id FROM runs {way}")]
-        return list(dict.fromkeys(row["id"] for row in rows))
+        ways = ("NOT INDEXED ORDER BY rowid DESC", "NOT INDEXED ORDER BY rowid", "")
+        queries = (f"SELECT rowid, id FROM runs {way}" for way in ways)
+        return {row["rowid"]: row["id"] for sql in queries for row in self.database.undamaged(sql)}
 
     def count(self) -> int:
         """Return the number of runs."""

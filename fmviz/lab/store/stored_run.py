@@ -12,11 +12,12 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from fmviz.checked import Count, Time, checked
+from fmviz.checked import Count, NonNegative, Time, checked
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.schedule import strengths_in_words
 from fmviz.engine.snapshot import Snapshot, html_table
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runs import found_caps
 from fmviz.lab.store.packing import Record
@@ -121,7 +122,7 @@ class StoredRun:
     data_hash: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     epoch: Count = 0
-    seconds: float = 0.0
+    seconds: NonNegative = 0.0
     last: dict[str, Count | float] = field(default_factory=dict)
     spark: list[float] = field(default_factory=list)
     sweep: str | None = None
@@ -140,6 +141,19 @@ class StoredRun:
                 f"The settings of run {self.id} are not those of this fmviz: {error} It was made by fmviz "
                 f"{self.versions.get('fmviz', 'of an unknown version')}."
             ) from error
+
+    def check_data(self, parameters: Parameters, dataset: Dataset) -> None:
+        """Raise ValueError where its parameters do not belong to a data set: its own, as it is now."""
+        d, m = parameters.w.shape[-1], self.experiment.model.n_outputs_of(parameters)
+        for number, expected, noun in (
+            (d, dataset.X.shape[1], "features"),
+            (m, max(1, len(dataset.outputs)), "outputs"),
+        ):
+            if number != expected:
+                raise ValueError(
+                    f"Run {self.title or self.id} has {number:,} {noun}, but its data set has {expected:,} "
+                    "now. Train it anew."
+                )
 
     @property
     def ended(self) -> bool:

@@ -114,17 +114,8 @@ def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0
             "stronger penalties or another solver."
         )
     full_dataset = load_dataset(experiment.dataset)
-    if full_dataset.X.shape[1] != parameters.w.shape[-1]:
-        raise ValueError(
-            f"{title_of_run(stored)} has {parameters.w.shape[-1]:,} features, but its data set has "
-            f"{full_dataset.X.shape[1]:,} now. Train it anew."
-        )
+    stored.check_data(parameters, full_dataset)
     m = experiment.model.n_outputs_of(parameters)
-    if m != max(1, len(full_dataset.outputs)):
-        raise ValueError(
-            f"{title_of_run(stored)} has {m:,} outputs, but its data set has {len(full_dataset.outputs):,} "
-            "now. Train it anew."
-        )
     output = min(output, m - 1)
     model = experiment.model
     single, parameters = model.of_output(parameters, output)
