@@ -16,7 +16,7 @@ MISSING = object()
 
 
 @pytest.fixture(scope="module")
-def whole():
+def sample():
     with np.load(MODEL) as archive:
         return dict(archive)
 
@@ -47,10 +47,10 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("case", ARRAYS)
-def test_arrays_that_do_not_fit_are_refused(whole, tmp_path, case):
+def test_arrays_that_do_not_fit_are_refused(sample, tmp_path, case):
     name, change, words = ARRAYS[case]
-    about = json.loads(str(whole["about"]))
-    refused(forged(tmp_path / "t.npz", {**whole, name: change(whole.get(name))}, about), words)
+    about = json.loads(str(sample["about"]))
+    refused(forged(tmp_path / "t.npz", {**sample, name: change(sample.get(name))}, about), words)
 
 
 TEXTS = {
@@ -69,9 +69,9 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("case", TEXTS)
-def test_descriptions_that_do_not_fit_are_refused(whole, tmp_path, case):
+def test_descriptions_that_do_not_fit_are_refused(sample, tmp_path, case):
     (*where, last), value, words = TEXTS[case]
-    about = json.loads(str(whole["about"]))
+    about = json.loads(str(sample["about"]))
     inner = about
     for name in where:
         inner = inner[name]
@@ -79,12 +79,12 @@ def test_descriptions_that_do_not_fit_are_refused(whole, tmp_path, case):
         del inner[last]
     else:
         inner[last] = value
-    refused(forged(tmp_path / "t.npz", whole, about), words)
+    refused(forged(tmp_path / "t.npz", sample, about), words)
 
 
-def test_what_would_fill_the_memory_is_refused_before_it_is_read(whole, tmp_path, monkeypatch):
-    about = json.loads(str(whole["about"]))
-    path = forged(tmp_path / "t.npz", {**whole, "P": np.zeros((len(whole["P"]), 400_000))}, about)
+def test_what_would_fill_the_memory_is_refused_before_it_is_read(sample, tmp_path, monkeypatch):
+    about = json.loads(str(sample["about"]))
+    path = forged(tmp_path / "t.npz", {**sample, "P": np.zeros((len(sample["P"]), 400_000))}, about)
     monkeypatch.setattr(engine_arrays, "available_bytes", lambda: 1e6)
     monkeypatch.setattr(np.lib.format, "read_array", lambda *_, **__: pytest.fail("an array was read"))
     refused(path, "its arrays take")
