@@ -14,7 +14,7 @@ from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.program import program
-from fmviz.lab.store import INTERRUPTED, RunStore, StoredRun, store
+from fmviz.lab.store import BROKEN, INTERRUPTED, RunStore, StoredRun, store
 from fmviz.lab.store.archive import export_runs
 from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
@@ -41,6 +41,7 @@ _STATUS = {
     "running": "▶ running",
     "paused": "‖ paused",
     "interrupted": "⚡ cut off",
+    "broken": "✕ damaged",
 }
 TABLE = (
     Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
@@ -131,7 +132,7 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
     frame["when"] = [datetime.fromtimestamp(run.created) for run in listed]
     frame["status"] = frame["status"].map(lambda name: _STATUS.get(name, name))
     for name in ("dataset", "regularizer", "model", "solver"):
-        frame[name] = [label_of(name, str(value)) for value in frame[name]]
+        frame[name] = [label_of(name, value) if isinstance(value, str) else "" for value in frame[name]]
     frame["run"] = [run.removeprefix(f"{data} · ") for run, data in frame[["run", "dataset"]].values]
     frame["spark"] = [np.log10(v) if min(v, default=0.0) > 0.0 else v for v in frame["spark"]]
     shown = ["run", "dataset", "status", "spark", "objective", "interactions", "metric", "when", "features"]
@@ -175,9 +176,10 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
 
 def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
     ids = [run.id for run in picked]
+    sound = [run.id for run in picked if run.status != BROKEN]
     single = picked[0] if len(picked) == 1 else None
     with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
-        if single is not None:
+        if single is not None and sound:
             navigation.page_link(
                 navigation.TRAIN,
                 _link(single),
@@ -189,18 +191,18 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
                 navigation.page_link(
                     navigation.INTERACTIONS, {"run": single.id}, label="Interactions in words"
                 )
-        elif picked:
-            navigation.page_link(navigation.COMPARE, {"runs": ",".join(ids)}, label=f"Compare {len(picked)}")
-        else:
+        elif len(sound) > 1:
+            navigation.page_link(navigation.COMPARE, {"runs": ",".join(sound)}, label=f"Compare {len(sound)}")
+        elif not picked:
             st.caption("Pick rows: one to open, two or more to compare.", width="content")
         st.download_button(
             "Export",
-            data=lambda: export_runs(runs, ids),
-            file_name=f"fmviz-{len(ids)}-runs.zip",
+            data=lambda: export_runs(runs, sound),
+            file_name=f"fmviz-{len(sound)}-runs.zip",
             mime="application/zip",
             icon=":material/download:",
             key="runs_export",
-            disabled=not ids,
+            disabled=not sound,
             on_click="ignore",
             help="Settings, curves and parameters as one file; `fmviz runs import` reads it.",
         )
@@ -233,6 +235,8 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
     with st.container(border=True, key="runs_one"):
         st.markdown(f"**{plain(title_of_run(run))}** · {plain(run.id)}")
         st.markdown(plain(run.message))
+        if run.status == BROKEN:
+            return
         if run.details:
             with st.expander("Details", icon=":material/info:"):
                 st.code(run.details, language=None, wrap_lines=True)

@@ -6,6 +6,7 @@ from fmviz.lab.files import default_path
 from fmviz.lab.store.database import StoreError
 from fmviz.lab.store.runs import AtWorkError, RunStore, new_id, store
 from fmviz.lab.store.stored_run import (
+    BROKEN,
     INTERRUPTED,
     PAUSED,
     RUNNING,
@@ -14,6 +15,7 @@ from fmviz.lab.store.stored_run import (
 )
 
 __all__ = [
+    "BROKEN",
     "INTERRUPTED",
     "PAUSED",
     "RUNNING",

@@ -20,7 +20,7 @@ from fmviz.lab.experiment import name_of
 from fmviz.lab.store.database import insert
 from fmviz.lab.store.packing import pack_records, parameters_of, spark
 from fmviz.lab.store.runs import MOST_TITLE, RunStore, new_id
-from fmviz.lab.store.stored_run import INTERRUPTED, PAUSED, RUNNING, StoredRun
+from fmviz.lab.store.stored_run import BROKEN, INTERRUPTED, PAUSED, RUNNING, StoredRun
 
 FORMAT = "fmviz runs"
 VERSION = 1
@@ -42,12 +42,15 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
     Raises
     ------
     ValueError
-        If a run is unknown.
+        If a run is unknown or damaged.
     """
     exported = store.get_many(runs)
     missing = set(runs) - {run.id for run in exported}
     if missing:
         raise ValueError(f"There is no run {min(missing)!r} to export.")
+    for run in exported:
+        if run.status == BROKEN:
+            raise ValueError(f"Run {run.id} cannot be exported. {run.message}")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         about = {"format": FORMAT, "version": VERSION, "exported": time.time(), "runs": len(exported)}

@@ -207,7 +207,7 @@ class StoredRun:
             f"This record in the run store is damaged ({error}). `fmviz runs salvage NEW` saves all others "
             "to a new store."
         )
-        return cls(run, title=f"Damaged record {run}", message=message)
+        return cls(run, title="Damaged record", message=message)
 
 
 def _start_ticks(pid: int) -> str:
