@@ -62,7 +62,7 @@ FLOORS: dict[str, Floor] = {
     "datasets": Floor(("fmviz/datasets.py",), ("lab",)),
     "figures": Floor(("fmviz/figures/",), ("typography", "metrics"), (*_TABLES, "plotly", "scipy")),
     # What the browser draws, and its scripts.
-    "stage": Floor(("fmviz/stage/",), ("figures",), ("jinja2", "numpy")),
+    "stage": Floor(("fmviz/stage/",), ("checked", "figures"), ("jinja2", "numpy")),
     "report": Floor(
         ("fmviz/report.py",),
         ("typography", "engine", "metrics", "tables", "lab", "figures", "stage"),
@@ -89,7 +89,7 @@ FLOORS: dict[str, Floor] = {
     "ui": Floor(
         ("fmviz/ui/",),
         (
-            *("typography", "engine", "names", "metrics", "estimators"),
+            *("typography", "checked", "engine", "names", "metrics", "estimators"),
             *("tables", "lab", "figures", "stage", "report", "plot"),
         ),
         (*_TABLES, "jinja2", "plotly", "starlette", "streamlit"),

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fmviz.checked import Count
 from fmviz.figures import palette
 
 NOT_AN_INTERACTION = -128
@@ -188,11 +189,11 @@ class Cell:
         Its place. Where a drawn cell covers several, the largest of them.
     """
 
-    panel: int
+    panel: Count
     frame: str
     picture: str
-    row: int
-    col: int
+    row: Count
+    col: Count
 
 
 def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32]:

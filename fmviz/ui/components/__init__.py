@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from typing import Any
 
 import streamlit as st
 from jinja2.utils import htmlsafe_json_dumps
 
+from fmviz.checked import checked
 from fmviz.stage import Cell, Panel, encode_view, module
 from fmviz.stage import read as read_stage
 
@@ -83,11 +85,20 @@ def matrix_view(
     """
 
     def clicked() -> None:
-        if on_cell is not None and (cell := st.session_state[key].get("cell")) is not None:
-            on_cell(Cell(**cell))
+        if on_cell is not None and (cell := clicked_cell(key)) is not None:
+            on_cell(cell)
 
     payload = panels if isinstance(panels, bytes) else encode_view(panels, **options)
     _of_module("matrix_view")(data=payload, key=key, on_cell_change=ignore if on_cell is None else clicked)
+
+
+def clicked_cell(key: str) -> Cell | None:
+    """Return the cell that was last clicked in the component with this key, as the browser sent it."""
+    state: Any = st.session_state.get(key)
+    value = state.get("cell") if hasattr(state, "get") else None
+    with suppress(ValueError):
+        return None if value is None else checked(Cell, value)
+    return None
 
 
 def picture_buttons(chart: str, file_name: str, *, key: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -12,9 +10,10 @@ from fmviz.figures import interactions as figures
 from fmviz.lab.background.job import JobView
 from fmviz.lab.interpretation.why_zero import Story, why_zero
 from fmviz.lab.runner import Run
-from fmviz.stage import Cell, Mark
+from fmviz.stage import Mark
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
+from fmviz.ui.components import clicked_cell
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train.panels import Panel, Scene
@@ -41,12 +40,10 @@ def chosen(settings: Values, d: int) -> tuple[int, int] | None:
 
 def take_click(settings: Settings, key: str, d: int) -> None:
     """Set the features to a newly clicked cell of the matrix view with this key."""
-    state: Any = st.session_state.get(key)
-    value = state.get("cell") if state is not None and hasattr(state, "get") else None
-    if value is None or st.session_state.get(_SEEN) == value:
+    cell = clicked_cell(key)
+    if cell is None or st.session_state.get(_SEEN) == cell:
         return
-    st.session_state[_SEEN] = value
-    cell = Cell(**value)
+    st.session_state[_SEEN] = cell
     if cell.picture == "gram" and cell.row != cell.col and max(cell.row, cell.col) < d:
         settings.set(cell_i=cell.row, cell_j=cell.col)
 
