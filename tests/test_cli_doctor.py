@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 from importlib import metadata
 
 import pytest
+from programs import run_afresh
 
 from fmviz import operators
 from fmviz.lab.experiment import Experiment
@@ -29,6 +31,31 @@ def test_everything_works_in_a_process_of_its_own(path):
     assert done.stdout.endswith("Everything works.\n")
     assert "BAD" not in done.stdout
     assert "1 runs, integrity: ok" in done.stdout
+
+
+REFUSED = """
+import ctypes, sys
+from fmviz.__main__ import main
+from fmviz.lab import isolation
+isolation._libc.prctl(38, *map(ctypes.c_ulong, (1, 0, 0, 0)))
+for number in (272, isolation._CREATE_RULESET):  # As of old kernels and in containers: 272 is `unshare`.
+    isolation._restrict_sockets(0xC000003E, number)
+sys.exit(main(["doctor", "--store", sys.argv[1]]))
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="has other numbers")
+def test_what_the_kernel_refuses_is_told_and_files_are_read_all_the_same(path):
+    lines = run_afresh("-c", REFUSED, path).splitlines()
+    assert lines[-1] == "Everything works."
+    # What is left is read only by who may watch the other processes.
+    assert [line for line in lines if "reader" in line][:5] == [
+        "--  reader   can read the run store or other files of yours, which Landlock would prevent",
+        "--  reader   can write, truncate or delete files, which Landlock or a mount namespace would prevent",
+        "--  reader   can change the permissions of files, which a mount namespace would prevent",
+        "ok  reader   cannot use the network",
+        "--  reader   can leave programs running, which a process namespace would prevent",
+    ]
 
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path, command):

@@ -116,15 +116,19 @@ def test_a_fit_whose_files_or_store_cannot_be_written_is_printed(monkeypatch, fi
 
 INTERRUPTING = """
 import os, signal, sys
+from pathlib import Path
 
-terminal = os.environ.setdefault("TERMINAL", str(os.getpgid(0)))
-program, _, module = os.environ["INTERRUPT_AT"].partition(": ")
+# In files, as the process that reads files has another environment.
+terminal = Path(__file__).with_name("terminal")
+if not terminal.exists():
+    terminal.write_text(str(os.getpgid(0)))
+program, _, module = Path(__file__).with_name("where").read_text().partition(": ")
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == module and program in " ".join(sys.orig_argv):
             sys.meta_path.remove(self)
-            os.killpg(int(terminal), signal.SIGINT)
+            os.killpg(int(terminal.read_text()), signal.SIGINT)
 
 sys.meta_path.insert(0, Finder())
 """
@@ -143,11 +147,12 @@ sys.meta_path.insert(0, Finder())
 )
 def test_ctrl_c_before_anything_has_begun(file, tmp_path, where, given, ends):
     (tmp_path / "sitecustomize.py").write_text(INTERRUPTING)
+    (tmp_path / "where").write_text(where)
     root = str(Path(fmviz.__file__).parents[1])
     given = [*given, str(file), *FIT] if given == ["fit"] else given
     done = subprocess.run(
         [sys.executable, "-m", "fmviz", *given],
-        env=environment(INTERRUPT_AT=where, PYTHONPATH=os.pathsep.join((str(tmp_path), root))),
+        env=environment(PYTHONPATH=os.pathsep.join((str(tmp_path), root))),
         capture_output=True,
         text=True,
         process_group=0,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fmviz.cli._terminal import STORE, declare, store_path, to_stderr
 
@@ -21,14 +22,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print all checks; return 1 if one fails."""
     bad = []
     for name, words, fine in _findings(store_path(arguments)):
-        print(f"{'ok ' if fine else 'BAD'} {name:<8} {words}", flush=True)
-        bad += [] if fine else [name]
+        print(f"{'-- ' if fine is None else 'ok ' if fine else 'BAD'} {name:<8} {words}", flush=True)
+        bad += [name] if fine is False else []
     to_stderr(f"Not as it must be: {', '.join(bad)}.") if bad else print("Everything works.")
     return 1 if bad else 0
 
 
-def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
-    """Yield the name of every check, its result, and whether it passes."""
+def _findings(path: Path) -> Iterator[tuple[str, str, bool | None]]:
+    """Yield the name of every check, its result, and whether it passes; None for what the system lacks."""
     from fmviz import __version__, operators
     from fmviz.engine._jit import cache_directory, is_writable
     from fmviz.lab.store import RunStore, StoreError
@@ -64,3 +65,25 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool]]:
     P = [[3.0], [2.0]]
     certificate = operators.certificate("ti", P, operators.prox("ti", P, 0.5), 0.5)
     yield "numbers", f"a compiled operator comes out with certificate {certificate:.1e}", certificate <= 1e-10
+    yield from _reader_findings(path)
+
+
+def _reader_findings(path: Path) -> Iterator[tuple[str, str, bool | None]]:
+    """Yield what the process that reads files from outside cannot do, and what it can for lack of means."""
+    from fmviz.lab.confined import confined
+    from fmviz.lab.isolation import PROTECTIONS, trespass
+
+    with TemporaryDirectory() as folder:
+        (file := Path(folder, "file")).touch()
+        succeeded = confined(
+            trespass,
+            [str(each) for each in (file, path.absolute()) if each.exists()],
+            os.getpid(),
+            name="A file",
+            seconds=20.0,
+            memory=1e9,
+            advice="Try again.",
+        )
+    for name, (action, means) in PROTECTIONS.items():
+        can = (f"can {action}, which {means} would prevent", None)
+        yield "reader", *(can if name in succeeded else (f"cannot {action}", True))

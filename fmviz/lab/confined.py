@@ -1,10 +1,12 @@
 """Call functions in a subprocess with limits of time and memory, and pass their results without code.
 
 On Linux a helper process, started at the first call, imports the function and forks for every call a keeper,
-which forks the worker that makes the call, so that later calls start within milliseconds. The keeper appends
-the exit status of the worker to the answer; the helper ends with its parent, and all of them with it. Answers
-are data without code, so that a worker compromised by a file can send nothing but values. On other systems
-functions are called in this process, without limits.
+which forks the worker that makes the call, so that later calls start within milliseconds. Where the kernel
+allows it (`fmviz.lab.isolation`), the worker reads and writes no files, reaches no network, and is alone with
+what it starts in a process namespace; the first process of that stands between it and its keeper, and all end
+together. The keeper appends the exit status of the worker to the answer; the helper ends with its parent, and
+all of them with it. Answers are data without code, so that a worker compromised by a file can send nothing
+but values. On other systems functions are called in this process, without limits.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import wait
@@ -32,16 +35,17 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from fmviz.engine._jit import cache_directory
 from fmviz.engine.drive import never
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.memory import in_words
+from fmviz.lab.isolation import enter_namespaces, restrict
 
 _FORKS = sys.platform == "linux"
 # Allocators that reserve address space in advance would exceed the limit without using the memory.
 _ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",
-    "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
 }
 _PATIENCE = 0.1
@@ -93,36 +97,35 @@ def confined(
     with _helper().child(function) as connection:
         answer = _answer(connection, (function, arguments, memory, seconds), memory, should_stop)
     result, status = answer[:-_NUMBER_BYTES], int.from_bytes(answer[-_NUMBER_BYTES:], "big", signed=True)
-    if status in (-signal.SIGXCPU, -signal.SIGALRM):
+    if status == -signal.SIGXCPU:
         raise ValueError(f"{name} takes longer than {seconds:.0f} s to read. {advice}")
     if status == _MEMORY:
         raise ValueError(f"{name} takes more than {in_words(memory)} of memory to read. {advice}")
     try:
-        value = unpack(result) if status in (_RETURNED, _REFUSED, _FAILED) else None
+        value = unpack(result) if status in (_RETURNED, _REFUSED, _FAILED) else _ending(status)
     except Exception:  # A compromised process may send anything.
-        status = _FAILED
-        value = "the process that reads it sent no answer"
+        status, value = _FAILED, _ending(_FAILED)
     if status == _RETURNED:
         return value
     if status == _REFUSED:
         raise ValueError(value)
-    if status != _FAILED:
-        value = f"the process that reads it ended with {_ending(status)}"
     raise ValueError(f"{name} cannot be read ({value}). {advice}")
 
 
 def _ending(status: int) -> str:
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"exit status {status}"
+    """Describe how a process ended that did not answer."""
+    return "the process that reads it " + (
+        "was killed by the system, probably for lack of memory"
+        if status == -signal.SIGKILL
+        else ("crashed" if status < 0 else "sent no answer")
+    )
 
 
 def _answer(
     connection: socket.socket, request: Any, most: float, should_stop: Callable[[], bool]
 ) -> memoryview:
     """Send the request and return the answer with the exit status."""
-    answer = bytearray()
+    answer, deadline = bytearray(), time.monotonic() + _WAITING * request[-1]
     threading.Thread(target=_send, args=(connection, request), daemon=True).start()
     try:
         while not should_stop():
@@ -132,9 +135,14 @@ def _answer(
                 if not part:
                     return memoryview(answer)
                 answer += part
+            # A worker that a file has taken over may have switched off a timer of its own.
+            if time.monotonic() > deadline:
+                return memoryview((-signal.SIGXCPU).to_bytes(_NUMBER_BYTES, "big", signed=True))
             if len(answer) > most:
                 raise ValueError("The process that reads files sent too long an answer.")
         raise StoppedError
+    except ConnectionError:  # The helper has ended.
+        return memoryview(b"")
     finally:
         # Upon which the keeper kills the worker.
         with contextlib.suppress(OSError):
@@ -154,14 +162,18 @@ class _Helper:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        root = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join(x for x in (root, os.environ.get("PYTHONPATH", "")) if x)
+        root, cache = Path(__file__).resolve().parents[2], cache_directory().parents[1]
+        path = os.pathsep.join(x for x in (str(root), os.environ.get("PYTHONPATH", "")) if x)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", f"from {__name__} import serve; serve({theirs.fileno()})"],
                 pass_fds=(theirs.fileno(),),
-                env=os.environ | _ENVIRONMENT | {"PYTHONPATH": path},
+                # Of the user's, which may hold passwords, only what Python may need to start.
+                env={name: text for name, text in os.environ.items() if name == "LD_LIBRARY_PATH"}
+                | _ENVIRONMENT
+                | {"PYTHONPATH": path, "FMVIZ_CACHE_DIR": str(cache)},
                 stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
                 process_group=0,  # Ctrl-C in a terminal interrupts the parent only.
             )
 
@@ -217,6 +229,7 @@ def serve(descriptor: int) -> None:
             with contextlib.suppress(Exception):
                 pickle.loads(message)
             if not os.fork():
+                control.close()  # Others' requests come in there.
                 _keep(connections[0])
             os.close(connections[0])
     os.killpg(0, signal.SIGKILL)
@@ -227,6 +240,7 @@ def _keep(descriptor: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     status, closed = 1, select.poll()
     closed.register(descriptor, 0)  # Tells when the other end is closed, and nothing else.
+    enter_namespaces()
     try:
         if pid := os.fork():
             with socket.socket(fileno=descriptor) as connection:
@@ -234,7 +248,12 @@ def _keep(descriptor: int) -> None:
                     if closed.poll(_STEP):
                         os.kill(pid, signal.SIGKILL)
                 code = os.waitstatus_to_exitcode(ended[1])
+                # As an exit status, that of a worker ended by signal n has become 256 - n.
+                code -= 256 * (code > 127)
                 connection.sendall(code.to_bytes(_NUMBER_BYTES, "big", signed=True))
+        # All of a namespace end with its first process, which ignores the signals that end a worker.
+        elif os.getpid() == 1 and (pid := os.fork()):
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         else:
             status = _work(descriptor)
     finally:
@@ -248,13 +267,13 @@ def _work(descriptor: int) -> int:
             function, arguments, memory, seconds = pickle.load(stream)
         import resource  # Windows has none.
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.dup2(0, 2)  # Else it could type into the terminal.
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
-        signal.setitimer(signal.ITIMER_REAL, _WAITING * seconds)
         # The current address space, plus the limit of the call.
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = int(pages * os.sysconf("SC_PAGE_SIZE") + memory)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        restrict()
         try:
             answer, status = pack(function(*arguments)), _RETURNED
         except MemoryError:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from programs import alive, wait_for
+from programs import alive, run_afresh, wait_for
 
 import fmviz
 from fmviz.engine.errors import StoppedError
 from fmviz.lab import confined as module
 from fmviz.lab.confined import confined, pack, unpack
+from fmviz.lab.files import default_path
+from fmviz.lab.store import RunStore
 
 LIMITS = {"name": "The file", "seconds": 20.0, "memory": 2e8, "advice": "Take less."}
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits hold on Linux")
@@ -46,12 +50,27 @@ def test_what_takes_too_much_is_given_up():
 
 @pytest.mark.parametrize(
     ("function", "argument", "ending"),
-    [(os._exit, 1, "exit status 1"), (signal.raise_signal, signal.SIGSEGV, "SIGSEGV")],
+    [
+        (os._exit, 1, "sent no answer"),
+        (signal.raise_signal, signal.SIGSEGV, "crashed"),
+        (signal.raise_signal, signal.SIGSYS, "crashed"),
+    ],
 )
 def test_a_death_is_not_taken_for_a_lack_of_memory(function, argument, ending):
-    with pytest.raises(ValueError, match=f"the process that reads it ended with {ending}") as caught:
+    with pytest.raises(ValueError, match=rf"\(the process that reads it {ending}\)") as caught:
         confined(function, argument, **LIMITS)
     assert "memory" not in str(caught.value)
+
+
+def test_a_process_that_the_system_kills_lacked_memory():
+    with pytest.raises(ValueError, match=r"\(.*was killed by the system, probably for lack of memory\)"):
+        confined(signal.raise_signal, signal.SIGKILL, **LIMITS)
+
+
+def test_a_process_that_has_no_limits_of_its_own_is_given_up():
+    code = "import signal, time; signal.signal(signal.SIGALRM, signal.SIG_IGN); time.sleep(30)"
+    with pytest.raises(ValueError, match="takes longer"):
+        confined(exec, code, **LIMITS | {"seconds": 0.1})
 
 
 class Exploit:
@@ -85,6 +104,83 @@ def test_results_come_back_as_they_were():
     pd.testing.assert_frame_equal(back["table"], table)
     assert np.array_equal(back["array"], np.eye(2))
     assert (back["bytes"], back["numbers"]) == (b"\x80", [1, 0.1, None])
+
+
+ATTACK = """
+import ctypes, os, socket, stat, subprocess, time
+
+def attempt(name, action, *arguments):
+    try:
+        action(*arguments)
+    except OSError:
+        return
+    succeeded.add(name)
+
+def sockets():
+    for descriptor in range(64):
+        try:
+            yield stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+        except OSError:
+            pass
+
+succeeded = set()
+for file in files:
+    attempt("read", open, file)
+    attempt("open to write", open, file, "r+b")
+    attempt("change permissions", os.chmod, file, 0o666)
+    attempt("truncate", os.truncate, file, 0)
+    attempt("make a folder", os.mkdir, file + ".new")
+    attempt("make a link", os.symlink, file, file + ".link")
+    attempt("rename", os.rename, file, file + ".old")
+    attempt("delete", os.remove, file)
+    attempt("list", os.listdir, os.path.dirname(file))
+attempt("run a program", subprocess.run, ["/bin/true"])
+attempt("connect", socket.create_connection, address, 5)
+attempt("send", lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", address))
+attempt("connect to a file", lambda: socket.socket(socket.AF_UNIX).connect(path))
+attempt("read the environment", open, f"/proc/{server}/environ")
+attempt("kill", os.kill, server, 0)
+if len(set(os.environ) - {"LC_CTYPE", "LD_LIBRARY_PATH"}) > 5:  # Python itself sets the former.
+    succeeded.add("environment")
+if sum(sockets()) > 1:
+    succeeded.add("receive the requests of others")
+reading, writing = os.pipe()
+if not os.fork():
+    os.setsid()
+    ctypes.CDLL(None).prctl(15, name)  # PR_SET_NAME
+    os.write(writing, b"x")
+    os.closerange(0, 64)
+    time.sleep(600)
+os.read(reading, 1)
+"""
+FACTS = """
+import ctypes
+libc = ctypes.CDLL(None)
+print(libc.syscall(444, None, ctypes.c_size_t(0), 1) >= 3 and libc.unshare(0x70020000) == 0)
+"""
+
+
+def test_a_process_that_a_file_has_taken_over_reaches_nothing(tmp_path, monkeypatch):
+    """Where the kernel has Landlock, from version 3 on, and namespaces for this user."""
+    if run_afresh("-c", FACTS).strip() != "True":
+        pytest.skip("this kernel has no Landlock, or gives this user no namespaces")
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
+    monkeypatch.setenv("A_PASSWORD", "swordfish")
+    RunStore(default_path()).close()
+    (other := Path(tempfile.mkdtemp(), "file")).write_text("x")
+    name, before = f"fmviz{os.getpid()}".encode(), default_path().read_bytes()
+    space = {"files": [str(default_path()), str(other)], "server": os.getpid(), "name": name}
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+        local.bind(path := str(tmp_path / "socket"))
+        local.listen()
+        space |= {"code": ATTACK, "address": server.getsockname(), "path": path}
+        succeeded = confined(eval, "(exec(code, globals()), sorted(succeeded))[1]", space, **LIMITS)
+    running = [file for file in Path("/proc").glob("[0-9]*/comm") if name in file.read_bytes()]
+    for file in running:
+        os.kill(int(file.parent.name), signal.SIGKILL)
+    assert (succeeded, running) == ([], [])
+    assert default_path().read_bytes() == before
+    assert [file.name for file in other.parent.iterdir()] == ["file"]
 
 
 PARENT = """

@@ -230,6 +230,22 @@ def test_a_kept_result_takes_the_place_of_its_trials(store):
     assert unfinished(tiny(), "quick", store) == 0
 
 
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no such permissions")
+def test_trials_that_somebody_else_may_have_written_are_not_read(store, monkeypatch):
+    papers = store.path.parent / "papers"
+    papers.mkdir()
+    papers.chmod(0o755)
+    *_, last = run_and_keep(tiny(), "quick", lambda: store, n_jobs=1)
+    assert (last.state, oct(papers.stat().st_mode & 0o777)) == ("complete", "0o700")
+    papers.chmod(0o770)
+    with pytest.raises(ValueError, match=r"others may write to it.* Remove it, or name another run store"):
+        next(run_and_keep(tiny(), "quick", lambda: store, n_jobs=1))
+    papers.chmod(0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: papers.stat().st_uid + 1)
+    with pytest.raises(ValueError, match="belongs to another user"):
+        next(run_and_keep(tiny(), "quick", lambda: store, n_jobs=1))
+
+
 def test_the_oldest_trials_go_first(store, monkeypatch):
     for artefact, age in ((tiny(), 100), (replace(tiny(), name="another"), 0)):
         *_, _ = artefact.run("quick", n_jobs=1, folder=results.folder_of(artefact, "quick", store))

@@ -263,6 +263,16 @@ def test_nobody_else_reads_a_store(tmp_path):
     assert {oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir()} == {"0o600"}
 
 
+def test_a_store_that_a_group_shares_stays_shared(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    path.touch()
+    path.chmod(0o660)
+    RunStore(path).begin(Experiment())
+    assert {file.name: oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()} == {
+        f"runs.sqlite{suffix}": "0o660" for suffix in ("", "-wal", "-shm")
+    }
+
+
 def test_the_store_is_where_it_is_wanted(tmp_path, monkeypatch):
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "here" / "mine.sqlite"))
     assert process_store().path == default_path() == tmp_path / "here" / "mine.sqlite"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -56,14 +57,12 @@ def run_and_keep(
     Raises
     ------
     ValueError
-        After the last result, if it could not be kept.
+        If others could have put finished trials there; after the last result, if it could not be kept.
     """
     folder, last = None, None
     with suppress(StoreError, sqlite3.Error, OSError):
         # Without a store the run goes on all the same; the sentence at its end says why nothing is kept.
-        folder = folder_of(artefact, budget, open_store())
-        if (papers := folder.parents[2]).exists():
-            Memory(papers, verbose=0).reduce_size(bytes_limit=MOST_BYTES)
+        folder = _private(folder_of(artefact, budget, open_store()))
     for last in artefact.run(budget, should_stop=should_stop, n_jobs=n_jobs, folder=folder):
         yield last
     if last is None or last.state != "complete":
@@ -77,6 +76,24 @@ def run_and_keep(
         ) from error
     if folder is not None:
         shutil.rmtree(folder.parent, ignore_errors=True)
+
+
+def _private(folder: Path) -> Path:
+    """Return the folder, after a check that only this user writes to that of all trials.
+
+    Trials are pickles, which may run anything when they are read.
+    """
+    papers = folder.parents[2]
+    papers.mkdir(mode=0o700, exist_ok=True)
+    if os.name == "posix" and ((status := papers.lstat()).st_uid != os.geteuid() or status.st_mode & 0o022):
+        raise ValueError(
+            f"The folder of finished trials, {papers}, belongs to another user, or others may write to it: "
+            "what they put there could run as a program of yours. Remove it, or name another run store with "
+            "FMVIZ_STORE or --store."
+        )
+    papers.chmod(0o700)
+    Memory(papers, verbose=0).reduce_size(bytes_limit=MOST_BYTES)
+    return folder
 
 
 def last_results(runs: RunStore) -> dict[tuple[str, str], Kept]:

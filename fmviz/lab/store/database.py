@@ -313,8 +313,11 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def _keep_private(path: Path) -> None:
-    """Create a file if missing, and make it readable by its owner only."""
+    """Create a file that only its owner reads, or make one private that everybody reads.
+
+    What is open to a group alone is shared on purpose; SQLite gives its log the same permissions.
+    """
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_RDONLY, 0o600))
-        if path.stat().st_mode & 0o077:
+        if path.stat().st_mode & 0o007:
             path.chmod(0o600)
