@@ -129,11 +129,10 @@ class SavedModel:
         try:
             arrays = Arrays(data)
             about = checked(_About, json.loads(str(arrays["about"])))
-            decimal = "point" if about.encoding is None else about.encoding.get("decimal", "point")
             read = cls(
                 _read_parameters(arrays, about),
                 about.model,
-                Target.from_dict(about.target, decimal),
+                Target.from_dict(about.target),
                 about.feature_names,
                 None if about.encoding is None else TableEncoder.from_dict(about.encoding),
                 about.model_params,

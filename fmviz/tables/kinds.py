@@ -97,8 +97,6 @@ class Column:
         How it writes dates.
     merged : mapping of str to str
         Spellings of words that are another one but for capitals.
-    clean : bool
-        Whether blanks around words do not count, and dates have a trend; not so at commit 2c2cf81.
     absent : tuple of str
         Words that stand for missing values.
     """
@@ -116,7 +114,6 @@ class Column:
     notation: Notation = field(default_factory=Notation)
     dates: DateFormat | None = None
     merged: Mapping[str, str] = field(default_factory=dict)
-    clean: bool = True
     absent: tuple[str, ...] = NOTHING
 
     @property
@@ -127,8 +124,7 @@ class Column:
     @property
     def words(self) -> WordColumn:
         """What reads it as words."""
-        about: dict[str, Any] = {"merged": self.merged, "absent": self.absent} if self.clean else {}
-        return WordColumn(name=self.name, clean=self.clean, **about)
+        return WordColumn(name=self.name, merged=self.merged, absent=self.absent)
 
     @property
     def sentences(self) -> tuple[str, str]:

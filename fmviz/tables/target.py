@@ -13,7 +13,7 @@ import pandas as pd
 from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.target import Target as EngineTarget
-from fmviz.tables.cells import Notation, levels_of, quoted, words_of
+from fmviz.tables.cells import levels_of, quoted, words_of
 from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, column_from_dict
 from fmviz.tables.kinds import Column, ascending, described
 from fmviz.tables.scaling import Scaling
@@ -77,22 +77,20 @@ class Target:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], decimal: str = "point") -> Target:
-        """Return the target of a dictionary by `to_dict`, or of a model of commit 2c2cf81.
+    def from_dict(cls, data: Mapping[str, Any]) -> Target:
+        """Return the target of a dictionary by `to_dict`.
 
         Raises
         ------
         ValueError
             If it is none; the message names the field.
         """
-        before = Column(data["name"], notation=Notation(decimal, strict=True), clean=False)
-        usual = before.numbers if data["task"] == "regression" else before.words
-        reader = data.get("reader", None if data.get("parts") else usual.to_dict())
+        reader = data["reader"]
         target = checked(
             cls,
             {
                 **data,
-                "parts": tuple(cls.from_dict(part, decimal) for part in data.get("parts", ())),
+                "parts": tuple(map(cls.from_dict, data["parts"])),
                 "reader": None if reader is None else column_from_dict(reader),
             },
         )
@@ -138,7 +136,7 @@ class Target:
         one_of("task", task, TASKS)
         column = column or described(values.to_frame())[0]
         name, reader = column.name, column.words
-        words = levels_of(reader.read(values).dropna(), by_number=column.clean)
+        words = levels_of(reader.read(values).dropna())
         if len(words) < 2:
             always = f"is always {words[0]!r}" if words else "has no values"
             raise ValueError(f"The target {name!r} {always}; there is nothing to predict. Choose another.")
@@ -157,7 +155,7 @@ class Target:
             raise ValueError(f"The target {name!r} is of classes, and a logarithm is one of numbers.")
         reader = replace(reader, levels=tuple(words[:MOST_CLASSES]))
         kind: Task = "ordinal" if task == "ordinal" else "class"
-        labels, scale = order or words, ascending(words) if column.clean and not order else ()
+        labels, scale = order or words, () if order else ascending(words)
         if len(words) == 2:
             kind = "binary"
             labels = sorted(words, key=(positive or (order[1:2] or words[1:])[0]).__eq__)

@@ -162,9 +162,8 @@ def test_blanks_at_the_ends_of_words_go_and_capitals_are_one_word():
 
 def test_levels_are_sorted_by_size_or_by_letters():
     assert levels_of(pd.Series([100, 20, 20, 3])) == ["3", "20", "100"]
-    assert levels_of(pd.Series(["100", "20", "3"])) == ["100", "20", "3"]
-    assert levels_of(pd.Series(["100", "20", "3"]), by_number=True) == ["3", "20", "100"]
-    assert levels_of(pd.Series(["b", "100", "a"]), by_number=True) == ["100", "a", "b"]
+    assert levels_of(pd.Series(["100", "20", "3"])) == ["3", "20", "100"]
+    assert levels_of(pd.Series(["b", "100", "a"])) == ["100", "a", "b"]
 
 
 # ------------------------------------------------------------------------------------------------- dates

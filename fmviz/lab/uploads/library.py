@@ -326,8 +326,7 @@ def find(name: str) -> Upload | None:
     """Return the entry of a data set, or None if it is not stored here."""
     try:
         entry = dict(json.loads(_entry(name).read_bytes()))
-        # Commit 2c2cf81 marked what was deleted, to remove it a week later.
-        if entry.pop("version") != VERSION or entry.pop("deleted", None) is not None:
+        if entry.pop("version") != VERSION:
             return None
         upload = checked(Upload, {**entry, "name": name, "recipe": Recipe.from_dict(entry["recipe"])})
     except (OSError, LookupError, TypeError, ValueError):
