@@ -182,12 +182,11 @@ def _singular(unit: str) -> str:
     return unit.casefold().removesuffix("s")
 
 
-def numbers_of(values: pd.Series, notation: Notation | str = "point") -> np.ndarray:
+def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
     """Return values as float64; NaN where one is missing, not a number, infinite or beyond `LARGEST`."""
     if is_number(values) or pd.api.types.is_bool_dtype(values):
         numbers = values.astype("float64").to_numpy(na_value=np.nan).copy()
     else:
-        notation = Notation(notation) if isinstance(notation, str) else notation
         codes, different = pd.factorize(values)
         numbers = np.append(_parsed([str(word) for word in different], notation), np.nan)[codes]
     numbers[np.abs(numbers) > LARGEST] = np.nan

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.checked import checked
 from fmviz.tables.cells import (
     NOTHING,
     DateFormat,
@@ -140,11 +139,6 @@ class Column:
             return ""
         option = f"--words {self.name}" if self.option == "words" else f"--read {self.option}"
         return f"{self.question} `{option}` reads {_OTHERWISE[self.option.partition('=')[0]]}."
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Column:
-        """Return the column of a dictionary by `dataclasses.asdict`; raises ValueError on anything else."""
-        return checked(cls, data)
 
 
 _OTHERWISE = {

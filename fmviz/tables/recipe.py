@@ -85,11 +85,7 @@ class Recipe:
             "columns": [[choice.name, choice.kind, choice.missing] for choice in self.columns],
         }
         # Names of data sets are hashes of it.
-        return {
-            name: value
-            for name, value in settings.items()
-            if name not in _OPTIONAL or value != _OPTIONAL[name]
-        }
+        return {name: value for name, value in settings.items() if _OPTIONAL.get(name, ...) != value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Recipe:

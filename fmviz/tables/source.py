@@ -85,20 +85,17 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options for JSON, optional ones where they are not the default."""
-        settings = {**asdict(self), "cells": _CELLS}
-        return {name: value for name, value in settings.items() if _OPTIONAL.get(name) != value}
+        return {name: value for name, value in asdict(self).items() if _OPTIONAL.get(name) != value} | _CELLS
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Reading:
         """Return the options of a dictionary by `to_dict`; raises ValueError on anything else."""
-        settings = dict(data)
-        one_of("cells", settings.pop("cells", None), (_CELLS,))
-        return checked(cls, settings)
+        return checked(cls, {name: value for name, value in dict(data).items() if _CELLS.get(name) != value})
 
 
 # Names of data sets are hashes of the options.
 _OPTIONAL = {"dates": "auto", "base": "auto", "missing": ""}
-_CELLS = "text"
+_CELLS = {"cells": "text"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,7 +98,7 @@ class Target:
         return target
 
     def _check(self) -> None:
-        """Raise ValueError where labels, parts and reader are not those of the task."""
+        """Raise ValueError where labels and parts are not those of the task."""
         fewest, most = {"binary": (2, 2), "class": (2, MOST_CLASSES), "ordinal": (2, MOST_CLASSES)}.get(
             self.task, (0, 0)
         )
@@ -107,8 +107,8 @@ class Target:
         allowed = {"several": "binary", "regression": "regression"}.get(self.task)
         if any(part.parts or part.task != allowed for part in self.parts):
             raise ValueError(f"target.parts are not those of the task {self.task!r}")
-        if not self.parts and (self.reader is None or self.task == "several"):
-            raise ValueError("target.reader is missing")
+        if not self.parts and self.task == "several":
+            raise ValueError("target.parts are missing")
 
     @classmethod
     def learn(
@@ -168,7 +168,6 @@ class Target:
             notes.append(f"The classes of {name!r} are in the order of their scale: {quoted(scale, 7)}.")
         elif scale:
             notes.append(f"The classes of {name!r} are a scale; `--task ordinal` predicts in its order.")
-        reader = replace(reader, levels=tuple(words[:MOST_CLASSES]))
         others = len(words) > len(labels)
         return cls(name, kind, labels=tuple(labels), others=others, reader=reader, notes=tuple(notes))
 

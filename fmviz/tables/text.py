@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, zip_longest
-from typing import Any
 
 import pandas as pd
 
@@ -213,15 +212,24 @@ def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
 
 def _parsed(text: str, delimiter: str, width: int, name: str) -> pd.DataFrame:
     """Return the table below the names of the columns."""
-    options: dict[str, Any] = {"sep": delimiter, "header": None, "names": range(width), "index_col": False}
-    options |= {"dtype": "str", "keep_default_na": False, "na_values": ["", "?"], "skipinitialspace": True}
     if not text.strip():
         raise ValueError(f"{name} has no rows below the names of its columns.")
     try:
         with warnings.catch_warnings():
             # pandas truncates rows with too many fields.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(io.StringIO(text), low_memory=False, **options)
+            return pd.read_csv(
+                io.StringIO(text),
+                sep=delimiter,
+                header=None,
+                names=range(width),
+                index_col=False,
+                dtype="str",
+                keep_default_na=False,
+                na_values=["", "?"],
+                skipinitialspace=True,
+                low_memory=False,
+            )
     except pd.errors.ParserWarning:
         raise ValueError(_UNNAMED.format(name=name)) from None
     except (pd.errors.ParserError, ValueError, OverflowError) as error:

@@ -122,15 +122,16 @@ def figures(store: RunStore, name: str) -> dict[str, Any]:
     return {**fields, "query": run.experiment.to_query(), "sums": sums, "objectives": objectives}
 
 
-def fit(name: str, *options: str) -> list[Any]:
-    """Fit a model of people.csv by the command; save it, and return what it predicts."""
+def fit(name: str, data: str, *options: str) -> list[Any]:
+    """Fit a model by the command; save it, and return what it predicts of a table, or of single features."""
+    given = ["fit", data, "--rank", "3", *options, "--output", "fit", "--store", "fit/store.db"]
     with contextlib.redirect_stdout(io.StringIO()):
-        assert command(["fit", "people.csv", "--rank", "3", *options, "--output", "fit"]) == 0
+        assert command(given) == 0
     Path("fit/model.npz").replace(name)
     for path in Path("fit").iterdir():
         path.unlink()
     Path("fit").rmdir()
-    return SavedModel.load(name).predict(table()).tolist()
+    return SavedModel.load(name).predict(np.eye(17) if data == "monks1" else table()).tolist()
 
 
 def main() -> None:
@@ -157,13 +158,15 @@ def main() -> None:
         Path("people.csv").write_text(text, encoding="utf-8")
         strengths = ["--lambda-p", "1e-5", "--lambda-sparse", "1e-5", "--max-epochs", "9"]
         models = {
-            "model.npz": ["--target", "y", "--ignore", "smoker", *strengths],
-            "curves.npz": ["--target", "y", "--ignore", "smoker", "--numbers", "curve", *strengths],
-            "classes.npz": ["--target", "smoker", "--ignore", "y", *strengths],
+            "model.npz": ["people.csv", "--target", "y", "--ignore", "smoker", *strengths],
+            "curves.npz": [
+                *("people.csv", "--target", "y", "--ignore", "smoker", "--numbers", "curve", *strengths)
+            ],
+            "classes.npz": ["people.csv", "--target", "smoker", "--ignore", "y", *strengths],
+            "registered.npz": ["monks1", *strengths],
             # Without given strengths samples are drawn, which predict rents at random better than a fit.
             "averaged.npz": [
-                "--target",
-                "rent",
+                *("people.csv", "--target", "rent"),
                 *(f"--ignore={name}" for name in ("smoker", "since", "likes")),
             ],
         }

@@ -11,6 +11,7 @@ from small_tables import dense
 
 from fmviz import TableEncoder
 from fmviz.tables.cells import (
+    Notation,
     cleaned,
     date_format,
     date_parts,
@@ -47,7 +48,7 @@ def parsed(*words: str, usual: str = "point") -> list[float]:
     ],
 )
 def test_numbers_are_read_as_people_write_them(words, decimal, numbers):
-    read = numbers_of(pd.Series(words), decimal)
+    read = numbers_of(pd.Series(words), Notation(decimal))
     if "٣" in words:  # Whatever pandas makes of other digits is a number or none.
         read[2] = np.nan
     assert np.array_equal(read, numbers, equal_nan=True)

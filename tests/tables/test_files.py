@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from small_tables import csv_bytes, frame
 
-from fmviz.tables.cells import numbers_of
+from fmviz.tables.cells import Notation, numbers_of
 from fmviz.tables.files import detect, read
 from fmviz.tables.kinds import described
 from fmviz.tables.limits import UPLOADS, Limits
@@ -70,7 +70,7 @@ def test_what_is_detected_can_be_said_otherwise():
     reread = read(data, Reading(delimiter="bar", encoding="cp1251", header="no", skip=1))
     assert list(reread.table.columns) == ["column 1", "column 2"]
     assert len(reread.table) == 2
-    assert numbers_of(pd.Series(["1.500", "2.500"]), "comma").tolist() == [1500.0, 2500.0]
+    assert numbers_of(pd.Series(["1.500", "2.500"]), Notation("comma")).tolist() == [1500.0, 2500.0]
     with pytest.raises(ValueError, match="delimiter"):
         Reading(delimiter="dash")
 

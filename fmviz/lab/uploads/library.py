@@ -365,14 +365,10 @@ def delete(name: str) -> bool:
 
 
 def _tidy() -> None:
-    """Remove old files without a data set, and old unreadable entries."""
+    """Remove old files without a data set."""
     folder, since = data_folder(), time.time() - _IDLE_SECONDS
-    needed = set()
-    for entry in folder.glob("own_*.json"):
-        if (upload := find(entry.stem)) is not None:
-            needed.add(upload.file)
-        elif entry.stat().st_mtime < since:
-            entry.unlink(missing_ok=True)
+    uploads = [find(entry.stem) for entry in folder.glob("own_*.json")]
+    needed = {upload.file for upload in uploads if upload is not None}
     for path in folder.glob("*_*"):
         file = path.name.partition("_")[2]
         if path.suffix != ".json" and file not in needed and path.stat().st_mtime < since:
