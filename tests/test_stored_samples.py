@@ -1,4 +1,4 @@
-"""Open files of commit 2c2cf81: runs, an upload, a saved model, an archive, a plan and links."""
+"""Open files of commit a8ed998a: runs, an upload, saved models, an archive, a plan and links."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from apptests import scan_packages_once
+from numpy.testing import assert_allclose, assert_array_equal
 from streamlit.testing.v1 import AppTest
 
 import fmviz
@@ -83,14 +85,20 @@ def test_the_fits_of_a_sweep_need_not_be_made_again(store):
 
 
 def test_an_upload_opens(store):
-    assert library.find(EXPECTED["own"]).title == "people.csv"
-    assert library.load(EXPECTED["own"]).X.shape[0] == 40
+    upload = library.find(EXPECTED["own"])
+    name = library.name_of(upload.file, upload.recipe)
+    assert (upload.title, name) == ("people.csv", EXPECTED["own"])
+    assert library.load(name).X.shape[0] == 40
 
 
-def test_a_saved_model_predicts_the_same(store):
+@pytest.mark.parametrize("name", EXPECTED["predictions"])
+def test_a_saved_model_predicts_the_same(store, name):
     file = library.data_folder() / f"file_{library.find(EXPECTED['own']).file}"
-    predicted = SavedModel.load(FOLDER / "model.npz").predict(pd.read_csv(file))
-    np.testing.assert_allclose(predicted, EXPECTED["predictions"], rtol=1e-6)
+    model = SavedModel.load(FOLDER / name)
+    predicted = model.predict(np.eye(17) if name == "registered.npz" else pd.read_csv(file))
+    compare = partial(assert_allclose, rtol=1e-6) if predicted.dtype == float else assert_array_equal
+    compare(predicted, EXPECTED["predictions"][name])
+    assert (model.averaged is not None) == (name == "averaged.npz")
 
 
 def test_an_exported_run_is_imported(tmp_path, command):

@@ -129,11 +129,10 @@ class SavedModel:
         try:
             arrays = Arrays(data)
             about = checked(_About, json.loads(str(arrays["about"])))
-            decimal = "point" if about.encoding is None else about.encoding.get("decimal", "point")
             read = cls(
                 _read_parameters(arrays, about),
                 about.model,
-                Target.from_dict(about.target, decimal),
+                Target.from_dict(about.target),
                 about.feature_names,
                 None if about.encoding is None else TableEncoder.from_dict(about.encoding),
                 about.model_params,
@@ -161,6 +160,10 @@ class SavedModel:
             raise ValueError(f"it has {m:,} outputs, and the target {self.target.name!r} {n_outputs:,}")
         if self.encoder is not None and self.encoder.get_feature_names_out().tolist() != list(names):
             raise ValueError("the features of its columns are not those of the model")
+        if self.encoder is not None and any(
+            part.reader is None for part in self.target.parts or (self.target,)
+        ):
+            raise ValueError("target.reader is missing")
 
     def predict(self, data: Any) -> np.ndarray:
         """Predict numbers or labels.

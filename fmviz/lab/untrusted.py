@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fmviz.checked import checked
 from fmviz.engine.drive import never
 from fmviz.lab.confined import confined
 from fmviz.tables.encoded import Encoded, encode
@@ -42,7 +43,7 @@ def describe_confined(
 ) -> tuple[Source, tuple[Column, ...]]:
     """Read a file as `read_confined`, and infer what its columns hold."""
     parts = _read(True, data, asked, "The file", UPLOADS, should_stop)
-    return _source(parts), tuple(map(Column.from_dict, parts["columns"]))
+    return _source(parts), tuple(checked(Column, column) for column in parts["columns"])
 
 
 def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:

@@ -43,21 +43,11 @@ def _each(values: pd.Series, function: Callable[[Any], Any]) -> np.ndarray:
     return np.array([*map(function, different), None], dtype=object)[codes]
 
 
-def typed_words(values: pd.Series) -> pd.Series:
-    """Return values as strings, but finite numbers as they are, so that levels sort numerically."""
-    if is_number(values):
-        return values.where(np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)))
-    return pd.Series(words_of(values), index=values.index, name=values.name, dtype=object)
-
-
-def levels_of(values: pd.Series, *, by_number: bool = False) -> list[str]:
-    """Return the unique values as strings, numbers by size, words by letters.
-
-    With `by_number` words that are all numbers are sorted by size, too.
-    """
+def levels_of(values: pd.Series) -> list[str]:
+    """Return the unique values as strings: by size if all are numbers, else by letters."""
     words = sorted(set(words_of(values)))
     numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce")
-    if (by_number or is_number(values)) and numbers.notna().all():
+    if numbers.notna().all():
         return [words[place] for place in np.lexsort((words, numbers))]
     return words
 
@@ -139,8 +129,6 @@ class Notation:
         Other conventions in use, with blanks between: "parentheses", "multiples", "plus", "bound".
     ambiguous : str
         A cell that the other decimal sign would read as another number; empty if there is none.
-    strict : bool
-        Whether only digits, signs and thousands make a number, as at commit 2c2cf81.
     """
 
     decimal: str = "point"
@@ -148,7 +136,6 @@ class Notation:
     missing: str = ""
     habits: str = ""
     ambiguous: str = ""
-    strict: bool = False
 
     def sentence(self, example: str) -> str:
         """Return how the numbers are read, with a cell of them, where that is worth saying; else ""."""
@@ -195,12 +182,11 @@ def _singular(unit: str) -> str:
     return unit.casefold().removesuffix("s")
 
 
-def numbers_of(values: pd.Series, notation: Notation | str = "point") -> np.ndarray:
+def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
     """Return values as float64; NaN where one is missing, not a number, infinite or beyond `LARGEST`."""
     if is_number(values) or pd.api.types.is_bool_dtype(values):
         numbers = values.astype("float64").to_numpy(na_value=np.nan).copy()
     else:
-        notation = Notation(notation) if isinstance(notation, str) else notation
         codes, different = pd.factorize(values)
         numbers = np.append(_parsed([str(word) for word in different], notation), np.nan)[codes]
     numbers[np.abs(numbers) > LARGEST] = np.nan
@@ -212,8 +198,8 @@ def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
     plain = pd.Series(words if notation.decimal == "point" else [""] * len(words), dtype="str")
     numbers = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, copy=True)
     for place in np.flatnonzero(np.isnan(numbers)).tolist():
-        value, unit, habits = _number(words[place], notation.decimal) or (np.nan, "", ())
-        if not (notation.strict and habits) and _singular(unit) in ("", _singular(notation.unit)):
+        value, unit, _ = _number(words[place], notation.decimal) or (np.nan, "", ())
+        if _singular(unit) in ("", _singular(notation.unit)):
             numbers[place] = value
     return numbers
 
@@ -298,8 +284,7 @@ class DateFormat:
     Attributes
     ----------
     form : str
-        A format of `strptime`; "datetime" for a column of dates; "ISO" for dates of ISO 8601 of any length;
-        of 2c2cf81 also "ISO8601", in UTC.
+        A format of `strptime`; "datetime" for a column of dates; "ISO" for dates of ISO 8601 of any length.
     ambiguous : bool
         Whether all cells are dates in the other order of day and month, too.
     zones : bool
@@ -392,16 +377,13 @@ def _is_date(word: str, form: str) -> bool:
 
 
 def dates_of(values: pd.Series, form: str) -> pd.Series:
-    """Parse dates as the clock shows them, of the format of a `DateFormat`; NaT where one does not parse.
-
-    "ISO8601" and the formats of commit 2c2cf81 without a clock are in UTC.
-    """
+    """Parse dates as the clock shows them, of the format of a `DateFormat`; NaT where one does not parse."""
     if pd.api.types.is_datetime64_any_dtype(values):
         return values.dt.tz_localize(None)
     if form == "datetime":
-        form = getattr(date_format(values), "form", "ISO8601")
+        form = getattr(date_format(values), "form", "ISO")
     codes, different = pd.factorize(values)
-    words = [*map(str if form == "ISO8601" else _clock, map(str, different)), None]
+    words = [*map(_clock, map(str, different)), None]
     dates = _parsed_dates(words, form)
     if "%y" in form:
         # Two digits are a year that has been, or comes soon.

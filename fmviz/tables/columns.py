@@ -17,7 +17,7 @@ from scipy.interpolate import BSpline
 from sklearn.feature_extraction.text import CountVectorizer
 
 from fmviz.checked import Distinct, Finite, Positive, checked
-from fmviz.tables.cells import Notation, cleaned, levels_of, numbers_of, shortened, typed_words, words_of
+from fmviz.tables.cells import Notation, cleaned, levels_of, numbers_of, shortened, words_of
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.scaling import Scaling
 
@@ -266,8 +266,6 @@ class WordColumn(FeatureColumn):
         The other words of the training rows.
     single : bool
         Whether of two words only that for yes gets a feature.
-    clean : bool
-        Whether blanks around a word do not count.
     merged : mapping of str to str
         Other spellings of levels, in capitals or without.
     absent : tuple of str
@@ -279,7 +277,6 @@ class WordColumn(FeatureColumn):
     other_label: str = ""
     others: tuple[str, ...] = ()
     single: bool = False
-    clean: bool = False
     merged: Mapping[str, str] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
 
@@ -295,8 +292,6 @@ class WordColumn(FeatureColumn):
 
     def read(self, values: pd.Series) -> pd.Series:
         """Return its cells as words."""
-        if not self.clean:
-            return typed_words(values)
         words = pd.Series(words_of(cleaned(values)), index=values.index, name=self.name, dtype=object)
         known = [*self.levels, *self.others]
         # Spelt in another way than ever before, as "<=50K." is.
@@ -311,7 +306,7 @@ class WordColumn(FeatureColumn):
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
         """Return it with its levels; None where there would be a single one."""
-        different = levels_of(known, by_number=self.clean)
+        different = levels_of(known)
         if self.single and len(different) == 2:
             # Without a word for yes, the alphabetically later one.
             yes = next((level for level in different if level.strip().lower() in YES), max(different))
@@ -387,15 +382,16 @@ class TextColumn(FeatureColumn):
 
 
 def column_from_dict(data: Mapping[str, Any]) -> FeatureColumn:
-    """Return the column of a dictionary by `FeatureColumn.to_dict`, or of a model of commit 2c2cf81.
+    """Return the column of a dictionary by `FeatureColumn.to_dict`.
 
     Raises
     ------
     ValueError
         If it is none; the message names the field.
     """
-    values = dict(data)
-    if "rest" in values:  # The name of the other level in those models.
-        values["other_label"] = values.pop("rest")
+    # Models of commit a8ed998a have two fields more, of readers that are gone.
+    values = {name: value for name, value in data.items() if name != "clean"}
+    if "notation" in values:
+        values["notation"] = {name: value for name, value in values["notation"].items() if name != "strict"}
     form = NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn
     return checked(form, values)

@@ -215,9 +215,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _parts(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
         name, form = column.name, column.dates or date_format(values, self.dates)
-        unused = "" if column.clean else f"{name}.trend"
         parts = {} if form is None else date_parts(values, form.form)
-        parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1 and part != unused}
+        parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1}
         if form is None or not parts:
             raise ValueError(f"Column {name!r} holds no dates that differ. Use it as words, or ignore it.")
         self.dates_[name] = form.form
@@ -366,14 +365,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the encoder of a dictionary by `to_dict`, or of a model of commit 2c2cf81.
+        """Return the encoder of a dictionary by `to_dict`.
 
         Raises
         ------
         ValueError
             If it is none; the message names the field.
         """
-        learned = checked(_Learned, data if "parameters" in data else _of_before(data))
+        learned = checked(_Learned, data)
         if unknown := learned.parameters.keys() - cls().get_params().keys():
             raise ValueError(f"encoding.parameters: {min(unknown)!r} is unknown")
         encoder = cls(**learned.parameters)
@@ -401,19 +400,6 @@ class _Learned:
     sentences: tuple[str, ...]
     bases: str
     names: tuple[str, ...]
-
-
-def _of_before(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the dictionary of a model of commit 2c2cf81 in the form of `TableEncoder.to_dict`."""
-    parts = {f"{date}.{end}": date for date in data["dates"] for end in ("year", "month", "weekday", "hour")}
-    notation = {"notation": {"decimal": data["decimal"]}}
-    columns = [
-        {**column, **(notation if "center" in column else {}), "part_of": parts.get(column["name"], "")}
-        for column in data["columns"]
-    ]
-    names = [*dict.fromkeys(column["part_of"] or column["name"] for column in columns)]
-    more = {"parameters": {}, "sentences": data["notes"], "bases": "line", "names": names}
-    return {**data, "columns": columns, **more}
 
 
 def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.checked import checked
 from fmviz.tables.cells import (
     NOTHING,
     DateFormat,
@@ -97,8 +96,6 @@ class Column:
         How it writes dates.
     merged : mapping of str to str
         Spellings of words that are another one but for capitals.
-    clean : bool
-        Whether blanks around words do not count, and dates have a trend; not so at commit 2c2cf81.
     absent : tuple of str
         Words that stand for missing values.
     """
@@ -116,7 +113,6 @@ class Column:
     notation: Notation = field(default_factory=Notation)
     dates: DateFormat | None = None
     merged: Mapping[str, str] = field(default_factory=dict)
-    clean: bool = True
     absent: tuple[str, ...] = NOTHING
 
     @property
@@ -127,8 +123,7 @@ class Column:
     @property
     def words(self) -> WordColumn:
         """What reads it as words."""
-        about: dict[str, Any] = {"merged": self.merged, "absent": self.absent} if self.clean else {}
-        return WordColumn(name=self.name, clean=self.clean, **about)
+        return WordColumn(name=self.name, merged=self.merged, absent=self.absent)
 
     @property
     def sentences(self) -> tuple[str, str]:
@@ -144,11 +139,6 @@ class Column:
             return ""
         option = f"--words {self.name}" if self.option == "words" else f"--read {self.option}"
         return f"{self.question} `{option}` reads {_OTHERWISE[self.option.partition('=')[0]]}."
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Column:
-        """Return the column of a dictionary by `dataclasses.asdict`; raises ValueError on anything else."""
-        return checked(cls, data)
 
 
 _OTHERWISE = {

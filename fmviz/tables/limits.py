@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fmviz.engine.memory import in_words
 
 MOST_LEVELS = 1_000
-"""The default maximum of words of a text, and of levels of a column at commit 2c2cf81."""
+"""The default maximum of words of a text."""
 
 SMALLER = "Take a sample of its rows, or compress it with gzip."
 """Advice for files that are too large."""

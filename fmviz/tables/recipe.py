@@ -11,7 +11,6 @@ import pandas as pd
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
-from fmviz.tables.cells import DateFormat, Notation, date_format
 from fmviz.tables.columns import MISSING, Missing, ScalingKind
 from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.kinds import KINDS, Column, described, likely_target
@@ -85,10 +84,8 @@ class Recipe:
             "reading": self.reading.to_dict(),
             "columns": [[choice.name, choice.kind, choice.missing] for choice in self.columns],
         }
-        # The hash of this text names a data set: what it would be without a word is left out.
-        return {
-            name: value for name, value in settings.items() if name not in _BEFORE or value != _BEFORE[name]
-        }
+        # Names of data sets are hashes of it.
+        return {name: value for name, value in settings.items() if _OPTIONAL.get(name, ...) != value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
@@ -96,7 +93,7 @@ class Recipe:
         try:
             columns = [Choice(*fields) for fields in data["columns"]]
             reading = Reading.from_dict(data["reading"])
-            return checked(cls, {**_BEFORE, **data, "reading": reading, "columns": columns})
+            return checked(cls, {**_OPTIONAL, **data, "reading": reading, "columns": columns})
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"This is no recipe for a data set ({error}).") from None
 
@@ -127,8 +124,8 @@ class Recipe:
         )
 
 
-_BEFORE = {"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"}
-"""What recipes of commit 2c2cf81 mean where they say nothing."""
+_OPTIONAL = {"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"}
+"""What a dictionary of a recipe leaves out."""
 
 
 def columns_of(source: Source) -> tuple[Column, ...]:
@@ -178,9 +175,6 @@ def learned(
     for name in recipe.targets:
         if name not in table:
             raise ValueError(f"The target {name!r} is no column. Choose one of the columns.")
-    if recipe.reading.cells == "typed":
-        choices = recipe.columns or (Choice(LIBSVM_TARGET, "number"),)
-        columns = [_before(choice, table, recipe.reading) for choice in choices if choice.name in table]
     described = {column.name: column for column in columns or columns_of(source)}
     alone: dict[str, Any] = {} if recipe.also else {"positive": recipe.positive, "order": recipe.order}
     options = {"task": recipe.task, "logarithm": recipe.logarithm, **alone}
@@ -198,13 +192,3 @@ def learned(
         known = pd.Series(known).where(np.isin(np.arange(len(known)), rows)).to_numpy()
     others = [column for column in described.values() if column.name in features]
     return target, recipe.encoder(features).learn(features[taken], others, known[taken])
-
-
-def _before(choice: Choice, table: pd.DataFrame, reading: Reading) -> Column:
-    """Return a column that is read as at commit 2c2cf81."""
-    dates = None
-    if choice.kind == "date" and (form := date_format(table[choice.name], "month")) is not None:
-        # Times with offsets were those of UTC.
-        dates = DateFormat("ISO8601" if form.zones else form.form)
-    notation = Notation(reading.usual_decimal, strict=True)
-    return Column(choice.name, choice.kind, notation=notation, dates=dates, clean=False)

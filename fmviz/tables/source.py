@@ -61,8 +61,6 @@ class Reading:
         The number of lines to skip before the table.
     missing : str
         Words that stand for missing values, separated by commas.
-    cells : {"text", "typed"}
-        Whether cells are read by column as people write them, or were typed by pandas as at commit 2c2cf81.
     """
 
     kind: str = "auto"
@@ -75,10 +73,9 @@ class Reading:
     dates: str = "auto"
     base: str = "auto"
     missing: str = ""
-    cells: str = "text"
 
     def __post_init__(self) -> None:
-        for name, choices in {**CHOICES, "cells": ("text", "typed")}.items():
+        for name, choices in CHOICES.items():
             one_of(name, getattr(self, name), choices)
 
     @property
@@ -87,16 +84,18 @@ class Reading:
         return "comma" if self.decimal == "comma" else "point"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options for JSON; later ones only where they are not those of commit 2c2cf81."""
-        return {name: value for name, value in asdict(self).items() if _BEFORE.get(name) != value}
+        """Return the options for JSON, optional ones where they are not the default."""
+        return {name: value for name, value in asdict(self).items() if _OPTIONAL.get(name) != value} | _CELLS
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Reading:
         """Return the options of a dictionary by `to_dict`; raises ValueError on anything else."""
-        return checked(cls, {**_BEFORE, **data})
+        return checked(cls, {name: value for name, value in dict(data).items() if _CELLS.get(name) != value})
 
 
-_BEFORE = {"dates": "auto", "base": "auto", "missing": "", "cells": "typed"}
+# Names of data sets are hashes of the options.
+_OPTIONAL = {"dates": "auto", "base": "auto", "missing": ""}
+_CELLS = {"cells": "text"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import pandas as pd
 from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.target import Target as EngineTarget
-from fmviz.tables.cells import Notation, levels_of, quoted, words_of
+from fmviz.tables.cells import levels_of, quoted, words_of
 from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, WordColumn, column_from_dict
 from fmviz.tables.kinds import Column, ascending, described
 from fmviz.tables.scaling import Scaling
@@ -77,22 +77,20 @@ class Target:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], decimal: str = "point") -> Target:
-        """Return the target of a dictionary by `to_dict`, or of a model of commit 2c2cf81.
+    def from_dict(cls, data: Mapping[str, Any]) -> Target:
+        """Return the target of a dictionary by `to_dict`.
 
         Raises
         ------
         ValueError
             If it is none; the message names the field.
         """
-        before = Column(data["name"], notation=Notation(decimal, strict=True), clean=False)
-        usual = before.numbers if data["task"] == "regression" else before.words
-        reader = data.get("reader", None if data.get("parts") else usual.to_dict())
+        reader = data["reader"]
         target = checked(
             cls,
             {
                 **data,
-                "parts": tuple(cls.from_dict(part, decimal) for part in data.get("parts", ())),
+                "parts": tuple(map(cls.from_dict, data["parts"])),
                 "reader": None if reader is None else column_from_dict(reader),
             },
         )
@@ -100,7 +98,7 @@ class Target:
         return target
 
     def _check(self) -> None:
-        """Raise ValueError where labels, parts and reader are not those of the task."""
+        """Raise ValueError where labels and parts are not those of the task."""
         fewest, most = {"binary": (2, 2), "class": (2, MOST_CLASSES), "ordinal": (2, MOST_CLASSES)}.get(
             self.task, (0, 0)
         )
@@ -109,11 +107,11 @@ class Target:
         allowed = {"several": "binary", "regression": "regression"}.get(self.task)
         if any(part.parts or part.task != allowed for part in self.parts):
             raise ValueError(f"target.parts are not those of the task {self.task!r}")
-        levels = self.reader.levels if isinstance(self.reader, WordColumn) else ()
+        levels = self.reader.levels if isinstance(self.reader, WordColumn) else self.labels
         if len(levels) < MOST_CLASSES and not {*self.labels[self.others :]} <= {*levels}:
             raise ValueError(f"target.labels are {quoted(self.labels)}, and its words {quoted(levels)}")
-        if not self.parts and (self.reader is None or self.task == "several"):
-            raise ValueError("target.reader is missing")
+        if not self.parts and self.task == "several":
+            raise ValueError("target.parts are missing")
 
     @classmethod
     def learn(
@@ -141,7 +139,7 @@ class Target:
         one_of("task", task, TASKS)
         column = column or described(values.to_frame())[0]
         name, reader = column.name, column.words
-        words = levels_of(reader.read(values).dropna(), by_number=column.clean)
+        words = levels_of(reader.read(values).dropna())
         if len(words) < 2:
             always = f"is always {words[0]!r}" if words else "has no values"
             raise ValueError(f"The target {name!r} {always}; there is nothing to predict. Choose another.")
@@ -160,7 +158,7 @@ class Target:
             raise ValueError(f"The target {name!r} is of classes, and a logarithm is one of numbers.")
         reader = replace(reader, levels=tuple(words[:MOST_CLASSES]))
         kind: Task = "ordinal" if task == "ordinal" else "class"
-        labels, scale = order or words, ascending(words) if column.clean and not order else ()
+        labels, scale = order or words, () if order else ascending(words)
         if len(words) == 2:
             kind = "binary"
             labels = sorted(words, key=(positive or (order[1:2] or words[1:])[0]).__eq__)
@@ -173,7 +171,6 @@ class Target:
             notes.append(f"The classes of {name!r} are in the order of their scale: {quoted(scale, 7)}.")
         elif scale:
             notes.append(f"The classes of {name!r} are a scale; `--task ordinal` predicts in its order.")
-        reader = replace(reader, levels=tuple(words[:MOST_CLASSES]))
         others = len(words) > len(labels)
         return cls(name, kind, labels=tuple(labels), others=others, reader=reader, notes=tuple(notes))
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, zip_longest
-from typing import Any
 
 import pandas as pd
 
@@ -64,11 +63,10 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     delimiter = _delimiter(text) if asked.delimiter == "auto" else DELIMITERS[asked.delimiter]
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
-    if asked.cells == "text":
-        text = _without_comments(text, delimiter, notes)
+    text = _without_comments(text, delimiter, notes)
     rows, ends = _records(text, delimiter, name)
     width = Counter(len(row) for row in rows[:_SNIFFED_LINES]).most_common(1)[0][0]
-    first = _first(rows, width, notes) if asked.cells == "text" and not asked.skip else 0
+    first = 0 if asked.skip else _first(rows, width, notes)
     header = asked.header == "yes" or (asked.header == "auto" and _has_header(rows[first:], notes))
     begin = first + header
     fields = rows[first] if header else [f"column {place}" for place in range(1, len(rows[first]) + 1)]
@@ -78,7 +76,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
             f"{name} has one column, {columns[0]!r}; a target and at least one feature are needed, divided "
             "by commas, semicolons, tabs or bars."
         )
-    if header and asked.cells == "text" and _is_units(rows[begin:]):
+    if header and _is_units(rows[begin:]):
         units = ", ".join(filter(None, rows[begin]))
         notes.append(f"The line of units below the names was left out: {units}.")
         begin += 1
@@ -91,8 +89,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     elif begin < len(rows) and len(rows[begin]) > len(columns):
         raise ValueError(_UNNAMED.format(name=name))
     decimal = asked.decimal if asked.decimal != "auto" else _decimal(rows[begin:], delimiter)
-    table = _parsed(body, delimiter, decimal, asked.cells, len(columns), name).set_axis(columns, axis=1)
-    table = _without_sums(table, notes) if asked.cells == "text" else table
+    table = _without_sums(_parsed(body, delimiter, len(columns), name).set_axis(columns, axis=1), notes)
     sign = next(word for word, sign in DELIMITERS.items() if sign == delimiter)
     reading = replace(asked, delimiter=sign, header="yes" if header else "no", decimal=decimal)
     return Source(reading, table, notes=tuple(notes))
@@ -213,19 +210,26 @@ def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
     return "comma" if commas > points else "point"
 
 
-def _parsed(text: str, delimiter: str, decimal: str, cells: str, width: int, name: str) -> pd.DataFrame:
+def _parsed(text: str, delimiter: str, width: int, name: str) -> pd.DataFrame:
     """Return the table below the names of the columns."""
-    options: dict[str, Any] = {"decimal": {"point": ".", "comma": ","}[decimal], "na_values": ["?"]}
-    if cells == "text":
-        options = {"dtype": "str", "keep_default_na": False, "na_values": ["", "?"], "skipinitialspace": True}
-    options |= {"sep": delimiter, "header": None, "names": range(width), "index_col": False}
     if not text.strip():
         raise ValueError(f"{name} has no rows below the names of its columns.")
     try:
         with warnings.catch_warnings():
             # pandas truncates rows with too many fields.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(io.StringIO(text), low_memory=False, **options)
+            return pd.read_csv(
+                io.StringIO(text),
+                sep=delimiter,
+                header=None,
+                names=range(width),
+                index_col=False,
+                dtype="str",
+                keep_default_na=False,
+                na_values=["", "?"],
+                skipinitialspace=True,
+                low_memory=False,
+            )
     except pd.errors.ParserWarning:
         raise ValueError(_UNNAMED.format(name=name)) from None
     except (pd.errors.ParserError, ValueError, OverflowError) as error:

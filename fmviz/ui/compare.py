@@ -427,16 +427,6 @@ TABLE = (
 )
 PARTS = ("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop", "curves")
 EXPERT = ("x", "pairs", "starts")
-_TRADED = "The λ-path draws a metric against used interactions; the table of what differs has both."
-_GONE = {
-    "accept": "Numbers are near enough as in the paper: the binomial coefficients around the target.",
-    "fold": "Runs that differ in their seed alone always stand as mean ± deviation.",
-    "only": "The table holds what differs; Runs has all settings of a run.",
-    "metric": _TRADED,
-    "trade": _TRADED,
-    **dict.fromkeys(("one", "other"), "Pairs are compared from seed to seed."),
-    "shown": "Weights are drawn, beside those in truth.",
-}
 _MENU = "fmviz:compare:menu"
 # Runs that are averaged over seeds, or single runs.
 Groups = Sequence[Sequence[StoredRun]]
@@ -445,7 +435,7 @@ Groups = Sequence[Sequence[StoredRun]]
 def render() -> None:
     """Draw the page."""
     settings = Settings(
-        "compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed", "seeds": 3}, gone=_GONE
+        "compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed", "seeds": 3}
     )
     linked = settings.read_url()
     settings.unread = frozenset(("dataset", "seed") if settings["view"] == "runs" else ())

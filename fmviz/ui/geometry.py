@@ -55,13 +55,6 @@ TABLE: tuple[ParamSpec | Several, ...] = (
 )
 PARTS = ("panels", "column", "exports")
 EXPERT = ("exports",)
-_GONE = {
-    "dims": "The view of three entries is gone; here are two of them.",
-    **dict.fromkeys(("solid", "c"), "It was of the view of three entries."),
-    "flow": "The flow of the plane is always drawn.",
-    **dict.fromkeys(("entry", "shrinkage"), "The pictures show where each entry goes."),
-    **dict.fromkeys(("double", "halve", "back"), "Write other numbers into the boxes of the entries."),
-}
 _ENTRIES = tuple(f"e{j}" for j in range(1, len(_COLUMN) + 1))
 _STYLE = """<style>
 :is(.st-key-geometry_small, .st-key-geometry_entries) {
@@ -89,7 +82,7 @@ _FRESH = {"plane": "diagonal", "large": "cs"}
 def render() -> None:
     """Draw the page."""
     settings = Settings(
-        "geometry", TABLE, parts=PARTS, expert=EXPERT, fresh=_FRESH, unread=("dataset", "seed"), gone=_GONE
+        "geometry", TABLE, parts=PARTS, expert=EXPERT, fresh=_FRESH, unread=("dataset", "seed")
     )
     with shell.page("Geometry", settings):
         st.html(_STYLE)

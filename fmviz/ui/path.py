@@ -110,13 +110,6 @@ PARTS = (
     "extend",
 )
 EXPERT = ("order", "lambda_w", "lambda_p", "validation", "suggest")
-_GONE = {
-    **dict.fromkeys(
-        ("seeker", "accept", "seek", "target_search"),
-        "The page Compare searches for a number of interactions.",
-    ),
-    "counts": "Point at a curve to read small counts, or zoom.",
-}
 _SHOWN = "fmviz:path:shown"
 _STYLE = """<style>
 .st-key-cards_path.st-key-cards_path {grid-template-columns: repeat(auto-fill, minmax(12.5rem, 1fr))}
@@ -127,7 +120,7 @@ _STYLE = """<style>
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("path", TABLE, parts=PARTS, expert=EXPERT, gone=_GONE)
+    settings = Settings("path", TABLE, parts=PARTS, expert=EXPERT)
     linked = settings.read_url()
     with shell.page("λ-path", settings):
         brought = ("low", "high", "order", "run", *_SHARED)

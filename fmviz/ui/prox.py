@@ -86,12 +86,6 @@ TABLE = (
 )
 PARTS = ("verdicts", "curves", "worked", "exports")
 EXPERT = ("source",)
-_GONE = {
-    "size": "All pictures stand in one row; a browser enlarges them.",
-    "y": "Point at a curve to read small counts, or zoom.",
-    "column": "The first column is worked out; *Copy as Python* has all of Q.",
-    "paper": "The page Papers has Figs. 1 and 2 with what the paper says about them.",
-}
 EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 
 
@@ -171,9 +165,7 @@ _GROUPS = {"distribution": "blocks", "d": 40, "k": 8}
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings(
-        "prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",), gone=_GONE
-    )
+    settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",))
     with shell.page("Proximal operators", settings):
         # The sticky slider covers the scrolled content with the background colour.
         light, dark = (

@@ -56,14 +56,13 @@ TABLE = (
         help="Newest first; or of each data set the best first, by what stands under Quality.",
     ),
 )
-_GONE = {"bin": "A deletion is final: deleted runs can be neither listed nor restored."}
 _TOLD = "fmviz:runs:told"
 _TABLE_KEY = "fmviz:runs:table"
 
 
 def render() -> None:
     """Draw the page."""
-    with shell.page("Runs", Settings("runs", TABLE, unread=("dataset", "seed"), gone=_GONE)) as settings:
+    with shell.page("Runs", Settings("runs", TABLE, unread=("dataset", "seed"))) as settings:
         shell.heading(
             settings,
             "Runs",

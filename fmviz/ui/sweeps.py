@@ -70,22 +70,12 @@ _FORMS = {
 }
 PARTS = ("start", "stop")
 EXPERT = ("starts",)
-_GONE = {
-    **dict.fromkeys(("own", "plan"), "Download a sweep, change it, and carry it out by `fmviz sweep FILE`."),
-    "cost": "The first fits tell how long the others take.",
-}
 
 
 def render() -> None:
     """Draw the page."""
     settings = Settings(
-        "sweeps",
-        TABLE,
-        parts=PARTS,
-        expert=EXPERT,
-        fresh={"starts": "informed"},
-        unread=("seed",),
-        gone=_GONE,
+        "sweeps", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"}, unread=("seed",)
     )
     linked = settings.read_url()
     with shell.page("Sweeps", settings):

@@ -1,7 +1,7 @@
-"""Write the sample of stored files: run once, with the code of commit 2c2cf81, in a checkout of it.
+"""Write the sample of stored files: run once, with the code of commit a8ed998a, in a checkout of it.
 
-git worktree add ../2c2cf81 2c2cf81
-cd ../2c2cf81
+git worktree add ../a8ed998a a8ed998a
+cd ../a8ed998a
 PYTHONPATH=. python ../fmviz/tests/samples/make.py
 """
 
@@ -24,27 +24,26 @@ FOLDER = Path(__file__).resolve().parent
 STORE = FOLDER / "store.db"
 os.environ["FMVIZ_STORE"] = str(STORE)
 
-from fmviz.lab.tables.fit import SavedModel  # noqa: E402
-from fmviz.lab.tables.recipe import first_recipe  # noqa: E402
-from fmviz.lab.tables.source import Reading  # noqa: E402
-
 from fmviz.__main__ import main as command  # noqa: E402
+from fmviz.engine.drive import never  # noqa: E402
+from fmviz.lab import importing  # noqa: E402
 from fmviz.lab.experiment import Experiment  # noqa: E402
 from fmviz.lab.runner import Run  # noqa: E402
-from fmviz.lab.runs import recorder  # noqa: E402
+from fmviz.lab.saved_model import SavedModel  # noqa: E402
 from fmviz.lab.search import sweep_run  # noqa: E402
 from fmviz.lab.search.sweep_plan import SweepPlan  # noqa: E402
-from fmviz.lab.store import RunStore, ownership  # noqa: E402
+from fmviz.lab.store import RunStore, recorder, stored_run  # noqa: E402
 from fmviz.lab.store.archive import export_runs  # noqa: E402
-from fmviz.lab.uploads import importing, library  # noqa: E402
-from fmviz.paths.validation import finished  # noqa: E402
+from fmviz.lab.uploads import library  # noqa: E402
+from fmviz.tables.recipe import first_recipe  # noqa: E402
+from fmviz.tables.source import Reading  # noqa: E402
 
 SMALL: dict[str, Any] = {"rank": 3, "max_epochs": 6, "init_scale": 0.1}
 MONKS: dict[str, Any] = {**SMALL, "dataset": "monks1", "loss": "logistic", "lambda_p": 1e-3}
 DRAWN: dict[str, Any] = {
     **SMALL,
     "dataset": "synthetic",
-    "dataset_params": (("n_samples", 60), ("d_true", 12), ("b", 3), ("d_noise", 4)),
+    **{"dataset_n_samples": 60, "dataset_d_true": 12, "dataset_b": 3, "dataset_d_noise": 4},
     "lambda_p": 0.05,
     "lambda_sparse": 0.1,
 }
@@ -55,7 +54,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "regularizer": "cs",
         "start": "informed",
         "solver": "pbcd",
-        "solver_params": (("anderson", 4),),
+        "solver_anderson": 4,
     },
     "caps": {**DRAWN, "loss": "capped", "caps": "auto"},
     "third_order": {**DRAWN, "model": "hofm", "regularizer": "omega_ti"},
@@ -83,13 +82,17 @@ lambda_sparse = [1.0]
 
 
 def table() -> pd.DataFrame:
-    """Return a small table with numbers, words, dates and gaps."""
+    """Return a small table with numbers, units, words, dates, texts and gaps."""
     rng = np.random.default_rng(0)
     age, town = rng.integers(20, 60, 40).astype(float), rng.choice(["Ulm", "Bonn", "Kiel"], 40)
     y = age / 10 + 3.0 * (town == "Ulm") * (age > 40) + rng.normal(0, 0.1, 40)
     age[3] = np.nan
     since = pd.date_range("2024-01-01", periods=40, freq="9D").strftime("%Y-%m-%d")
-    return pd.DataFrame({"age": age, "town": town, "since": since, "y": y.round(3), "smoker": y > 5})
+    rent = [f"${rent:,}" for rent in rng.integers(800, 1_600, 40)]
+    likes = [" ".join(words) for words in rng.choice(["tea", "milk", "rye", "jam", "figs"], (40, 4))]
+    town[5] = "ULM"
+    columns = {"age": age, "town": town, "since": since, "rent": rent, "likes": likes}
+    return pd.DataFrame({**columns, "y": y.round(3), "smoker": y > 5})
 
 
 def upload(data: bytes, title: str, target: str) -> str:
@@ -97,20 +100,16 @@ def upload(data: bytes, title: str, target: str) -> str:
     file = library.keep_file(data)
     result = library.profile(file, Reading())
     recipe = replace(first_recipe(result.source, result.columns), target=target)
-    return finished(importing.import_upload(file, recipe, title, owner="somebody")).name
+    return importing.import_upload(file, recipe, title, owner="somebody").name
 
 
 def record(store: RunStore, name: str, experiment: Experiment) -> None:
     """Make a run and write it to the store as pages and commands do; "cut" is left while it goes on."""
     writer = recorder.Recorder(lambda: store, experiment, origin="command")
-    writer.run = name
-    run = Run.prepare(experiment)
-    writer.prepared(run.dataset)
-    for snapshot in run.snapshots(keep=writer.keep):
-        writer.add(snapshot)
+    writer.id = name
+    for snapshot in writer.snapshots(lambda: Run.prepare(experiment), never):
         if name == "cut" and snapshot.epoch == 12:
             return
-    writer.end(snapshot.status.reason, snapshot.status.message)
 
 
 def figures(store: RunStore, name: str) -> dict[str, Any]:
@@ -123,6 +122,18 @@ def figures(store: RunStore, name: str) -> dict[str, Any]:
     return {**fields, "query": run.experiment.to_query(), "sums": sums, "objectives": objectives}
 
 
+def fit(name: str, data: str, *options: str) -> list[Any]:
+    """Fit a model by the command; save it, and return what it predicts of a table, or of single features."""
+    given = ["fit", data, "--rank", "3", *options, "--output", "fit", "--store", "fit/store.db"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert command(given) == 0
+    Path("fit/model.npz").replace(name)
+    for path in Path("fit").iterdir():
+        path.unlink()
+    Path("fit").rmdir()
+    return SavedModel.load(name).predict(np.eye(17) if data == "monks1" else table()).tolist()
+
+
 def main() -> None:
     """Write all files beside this one."""
     text = table().to_csv(index=False)
@@ -132,31 +143,41 @@ def main() -> None:
     store = RunStore(STORE)
     for name, settings in {
         **RUNS,
-        "own": {**SMALL, "dataset": own, "lambda_p": 1e-3, "lambda_sparse": 1e-3},
+        "own": {**SMALL, "dataset": own, "lambda_w": 0.1, "lambda_p": 1e-5, "lambda_sparse": 1e-5},
     }.items():
         recorder.FLUSH_SECONDS = recorder.CHECKPOINT_SECONDS = -1.0 if name == "cut" else float("inf")
-        with mock.patch.object(ownership, "_owner_of", return_value="elsewhere/1/1"):
-            record(store, name, Experiment(**settings))
+        with mock.patch.object(stored_run, "_owner_of", return_value="elsewhere/1/1"):
+            record(store, name, Experiment.from_dict(settings))
     store.rename("changed", "Strength changed on the way")
     store.delete(["deleted"])
     plan = SweepPlan.from_text(PLAN)
     fits = {fit.index: fit.run.id for fit in sweep_run.carry_out(plan, store, n_jobs=1, sweep="ti-cs")}
     (FOLDER / "runs.zip").write_bytes(export_runs(store, ["changed", "convex", "cut"]))
     (FOLDER / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
-    given = ["fit", "people.csv", "--target", "y", "--ignore", "smoker", "--rank", "3", "--max-epochs", "9"]
-    with contextlib.chdir(FOLDER), contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.chdir(FOLDER):
         Path("people.csv").write_text(text, encoding="utf-8")
-        assert command([*given, "--lambda-p", "1e-5", "--lambda-sparse", "1e-5", "--output", "fit"]) == 0
-        Path("fit/model.npz").replace("model.npz")
-        for path in (*Path("fit").iterdir(), Path("people.csv")):
-            path.unlink()
-        Path("fit").rmdir()
+        strengths = ["--lambda-p", "1e-5", "--lambda-sparse", "1e-5", "--max-epochs", "9"]
+        models = {
+            "model.npz": ["people.csv", "--target", "y", "--ignore", "smoker", *strengths],
+            "curves.npz": [
+                *("people.csv", "--target", "y", "--ignore", "smoker", "--numbers", "curve", *strengths)
+            ],
+            "classes.npz": ["people.csv", "--target", "smoker", "--ignore", "y", *strengths],
+            "registered.npz": ["monks1", *strengths],
+            # Without given strengths samples are drawn, which predict rents at random better than a fit.
+            "averaged.npz": [
+                *("people.csv", "--target", "rent"),
+                *(f"--ignore={name}" for name in ("smoker", "since", "likes")),
+            ],
+        }
+        predictions = {name: fit(name, *options) for name, options in models.items()}
+        Path("people.csv").unlink()
     expected = {
         "runs": {name: figures(store, name) for name in (*RUNS, "own") if name != "deleted"},
         "fits": [fits[index] for index in sorted(fits)],
         "own": own,
         "dropped": dropped,
-        "predictions": SavedModel.load(FOLDER / "model.npz").predict(table()).tolist(),
+        "predictions": predictions,
     }
     (FOLDER / "expected.json").write_text(json.dumps(expected) + "\n", encoding="utf-8")
     store.close()

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fmviz.checked import checked
 from fmviz.tables.kinds import Column, described, likely_target
 
 
@@ -74,7 +75,7 @@ def test_codes_texts_and_identifiers_are_told_apart():
 
 
 def kept(column: Column) -> Column:
-    return Column.from_dict(json.loads(json.dumps(dataclasses.asdict(column))))
+    return checked(Column, json.loads(json.dumps(dataclasses.asdict(column))))
 
 
 @pytest.mark.parametrize(

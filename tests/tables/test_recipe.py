@@ -23,28 +23,19 @@ def test_a_recipe_is_the_same_after_json():
         recipe, also=("age",), order=("no", "yes"), logarithm=True, reading=reading, most_levels=7
     )
     assert Recipe.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
-    for broken in ({}, {"reading": 3, "columns": []}, {**recipe.to_dict(), "target": 1, "more": 2}):
+    settings, typed = recipe.to_dict(), {"reading": {**recipe.reading.to_dict(), "cells": "typed"}}
+    wrong = {**settings, "target": 1, "more": 2}
+    for broken in ({}, {"reading": 3, "columns": []}, wrong, {**settings, **typed}):
         with pytest.raises(ValueError, match="no recipe"):
             Recipe.from_dict(broken)
 
 
-def test_what_recipes_of_before_do_not_say_is_what_it_was():
-    recipe = Recipe.from_dict(
-        {
-            "reading": {"kind": "table", "decimal": "point"},
-            "columns": [["age", "number", "drop"]],
-            "target": "y",
-            "task": "auto",
-            "positive": "",
-            "scaling": "standard",
-            "rare": 1,
-            "most_levels": MOST_LEVELS,
-        }
-    )
-    assert (recipe.reading.cells, recipe.numbers, recipe.most_levels) == ("typed", "line", MOST_LEVELS)
+def test_what_a_recipe_leaves_out_is_read_again():
+    _, first = decided(csv_bytes(frame()))
+    recipe = replace(first, numbers="line", most_levels=MOST_LEVELS)
     settings = recipe.to_dict()
-    assert not {"also", "order", "logarithm", "numbers"} & settings.keys()
-    assert not {"dates", "base", "missing", "cells"} & settings["reading"].keys()
+    assert not {"also", "order", "logarithm", "numbers", "most_levels"} & settings.keys()
+    assert not {"dates", "base", "missing"} & settings["reading"].keys()
     assert Recipe.from_dict(settings) == recipe
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from small_tables import frame
 
-from fmviz.tables.cells import numbers_of, words_of
+from fmviz.tables.cells import Notation, numbers_of, words_of
 from fmviz.tables.files import read
 from fmviz.tables.recipe import columns_of
 from fmviz.tables.source import Reading
@@ -37,8 +37,8 @@ def test_decimal_commas_and_missing_values():
     assert source.reading.decimal == "comma"
     assert source.table.isna().sum().tolist() == [1, 0, 1]
     assert source.table["b"].tolist() == ["x", "y", "z"]
-    np.testing.assert_array_equal(numbers_of(source.table["a"], "comma"), [1.5, -2.0, np.nan])
-    np.testing.assert_array_equal(numbers_of(source.table["c"], "comma"), [np.nan, 3.25, 0.01])
+    np.testing.assert_array_equal(numbers_of(source.table["a"], Notation("comma")), [1.5, -2.0, np.nan])
+    np.testing.assert_array_equal(numbers_of(source.table["c"], Notation("comma")), [np.nan, 3.25, 0.01])
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,8 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
 from fmviz.lab.files import data_folder
-from fmviz.lab.importing import import_upload
 from fmviz.lab.search import averaged
 from fmviz.lab.uploads import library
-from fmviz.tables.limits import MOST_LEVELS
-from fmviz.tables.recipe import Recipe
 from fmviz.ui import session_uploads
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -245,34 +242,6 @@ def test_a_libsvm_file_is_read():
     assert (metrics(app)["Rows"], metrics(app)["Features"]) == ("40", "4")
     choose(app, data_positive="-1")
     assert r"Whether it is **\-1**, as in 20 rows" in words(app)
-
-
-def test_a_set_of_before_is_opened_with_cells_as_they_were_read():
-    recipe = {
-        "reading": {
-            "kind": "table",
-            "encoding": "utf-8",
-            "delimiter": "comma",
-            "header": "yes",
-            "decimal": "point",
-            "lines": "all",
-            "skip": 0,
-        },
-        "columns": [
-            [name, kind, "drop"]
-            for name, kind in zip("atsy", ("number", "word", "yes_no", "number"), strict=True)
-        ],
-        "target": "y",
-        "most_levels": MOST_LEVELS,
-    }
-    content = CSV.replace("age,town,smoker,y", "a,t,s,y").encode()
-    before = import_upload(library.keep_file(content), Recipe.from_dict(recipe), "people.csv")
-    app = press(page("data", dataset=before.name).run(), f"data_open_{before.name}")
-    assert address(app)["cells"] == "typed"
-    press(app, "data_keep")
-    assert address(app)["dataset"] == before.name
-    press(app, "data_anew")
-    assert "cells" not in address(app)
 
 
 def test_words_of_others_are_shown_as_they_are():

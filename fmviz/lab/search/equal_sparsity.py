@@ -21,7 +21,7 @@ from fmviz.engine.starts.strengths import References
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
-from fmviz.lab.search.strength_path import two_at_a_time
+from fmviz.lab.search.strength_path import in_rounds
 from fmviz.metrics import SUPPORT_F1, Metric
 from fmviz.paths import Probe, onwards, search_lambda
 
@@ -158,12 +158,8 @@ def at_equal_sparsity(
     for seed in range(experiment.seed, experiment.seed + seeds):
         own = replace(experiment, seed=seed, solver="auto")
         runs = [Run.prepare(replace(own, regularizer=PENALTIES[name])) for name in regularizers]
-        yield from two_at_a_time(
-            lambda ends, runs=runs: [
-                _compared(run, nearest(run, target, accept, ends), ends) for run in runs
-            ],  # type: ignore[misc]
-            should_stop,
-        )
+        streams = [_compared(run, nearest(run, target, accept, should_stop), should_stop) for run in runs]
+        yield from in_rounds(streams, should_stop)
 
 
 def _compared(run: Run, fits: Iterator[SearchFit], should_stop: Callable[[], bool]) -> Iterator[SearchFit]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -172,38 +171,15 @@ def trace(
     there = {fit.experiment.regularizer.name for fit in known}
     kept = plan.total * plan.base.rank * load_dataset(plan.base.dataset).X.shape[1] <= MOST_NUMBERS
     names = [name for name in plan.regularizers if name not in there]
-    yield from two_at_a_time(lambda ends: [_path(plan, name, kept, ends) for name in names], should_stop)
+    yield from in_rounds([_path(plan, name, kept, should_stop) for name in names], should_stop)
 
 
-def two_at_a_time(
-    start: Callable[[Callable[[], bool]], Sequence[Iterator[_Fit]]], should_stop: Callable[[], bool]
-) -> Iterator[_Fit]:
-    """Yield what several iterators yield, in rounds of one item each; two of them are at work at a time.
-
-    Parameters
-    ----------
-    start : callable
-        ``start(should_stop)`` returns the iterators, which have to end where that says so.
-    should_stop : callable
-        Asked after every round. What is at work ends, too, when nobody takes any more items.
-    """
-    closed = threading.Event()
-
-    def ends() -> bool:
-        return closed.is_set() or should_stop()
-
-    # Kernels let go of the interpreter's lock. More threads would take the cores of other sessions.
-    with ThreadPoolExecutor(2) as pool:
-        streams = list(start(ends))
-        try:
-            while streams:
-                fits = list(pool.map(next, streams, [None] * len(streams)))
-                if ends():
-                    return
-                streams = [stream for stream, fit in zip(streams, fits, strict=True) if fit is not None]
-                yield from (fit for fit in fits if fit is not None)
-        finally:
-            closed.set()
+def in_rounds(streams: Sequence[Iterator[_Fit]], should_stop: Callable[[], bool]) -> Iterator[_Fit]:
+    """Yield what several iterators yield, in rounds of one item each; `should_stop` is asked after each."""
+    for fits in zip_longest(*streams):
+        if should_stop():
+            return
+        yield from (fit for fit in fits if fit is not None)
 
 
 def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:

@@ -9,7 +9,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +63,6 @@ class RunStore:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(path) if path is not None else default_path()
         self.database = Database(self.path)
-        # Commit 2c2cf81 only marked deleted runs.
-        with suppress(StoreError):
-            if self.database.read("SELECT 1 FROM runs WHERE deleted IS NOT NULL LIMIT 1"):
-                with self.database.write() as connection:
-                    connection.execute("DELETE FROM runs WHERE deleted IS NOT NULL")
 
     def close(self) -> None:
         """Close the file."""

@@ -326,8 +326,7 @@ def find(name: str) -> Upload | None:
     """Return the entry of a data set, or None if it is not stored here."""
     try:
         entry = dict(json.loads(_entry(name).read_bytes()))
-        # Commit 2c2cf81 marked what was deleted, to remove it a week later.
-        if entry.pop("version") != VERSION or entry.pop("deleted", None) is not None:
+        if entry.pop("version") != VERSION:
             return None
         upload = checked(Upload, {**entry, "name": name, "recipe": Recipe.from_dict(entry["recipe"])})
     except (OSError, LookupError, TypeError, ValueError):
@@ -366,14 +365,10 @@ def delete(name: str) -> bool:
 
 
 def _tidy() -> None:
-    """Remove old files without a data set, and old unreadable entries."""
+    """Remove old files without a data set."""
     folder, since = data_folder(), time.time() - _IDLE_SECONDS
-    needed = set()
-    for entry in folder.glob("own_*.json"):
-        if (upload := find(entry.stem)) is not None:
-            needed.add(upload.file)
-        elif entry.stat().st_mtime < since:
-            entry.unlink(missing_ok=True)
+    uploads = [find(entry.stem) for entry in folder.glob("own_*.json")]
+    needed = {upload.file for upload in uploads if upload is not None}
     for path in folder.glob("*_*"):
         file = path.name.partition("_")[2]
         if path.suffix != ".json" and file not in needed and path.stat().st_mtime < since:

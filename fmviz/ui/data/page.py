@@ -23,7 +23,7 @@ from fmviz.lab.uploads.library import Profile, Size, Upload
 from fmviz.tables.columns import SCALINGS
 from fmviz.tables.encoder import NUMBERS
 from fmviz.tables.kinds import Column, listed
-from fmviz.tables.limits import MOST_LEVELS, UPLOADS
+from fmviz.tables.limits import UPLOADS
 from fmviz.tables.recipe import Choice, Recipe, first_recipe
 from fmviz.tables.source import CHOICES, Reading, Source
 from fmviz.tables.target import TASKS
@@ -82,13 +82,6 @@ TABLE: tuple[Setting, ...] = (
     ),
     ParamSpec("skip", "int", 0, 0, 1_000, help="So many lines before the table are left out."),
     Text("missing", help="Words that stand for missing values, separated by commas."),
-    ParamSpec(
-        "cells",
-        "choice",
-        "text",
-        choices=("text", "typed"),
-        help="Typed are the cells of files that were uploaded before units, dates and words were read.",
-    ),
     columns.Corrections("columns", limit=_LONGEST_CORRECTIONS, help="What was corrected about the columns."),
     Text("target", help="The column that the model predicts."),
     ParamSpec(
@@ -164,7 +157,7 @@ _ROWS = 8
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT, unread=("dataset",), gone=strengths.GONE)
+    settings = Settings("data", TABLE, parts=PARTS, expert=_EXPERT, unread=("dataset",))
     linked = settings.read_url()
     with shell.page("Your data", settings):
         shell.heading(
@@ -327,7 +320,6 @@ def _file(settings: Settings, linked: bool) -> None:
         first.corrected(columns.choices(settings["columns"])),
         also=tuple(name for name in settings["also"].split("\t") if name and name != settings["target"]),
         order=listed(settings["order"]),
-        most_levels=MOST_LEVELS if settings["cells"] == "typed" else None,
         **settings.as_dict(*_RECIPE),
     )
     line = f"{settings['target']} · rank {settings['rank']} · {settings['validation']:.0%} for validation"
@@ -397,9 +389,6 @@ def _reading(settings: Settings, reading: Reading | None, *, expanded: bool) -> 
     names = ["kind", "encoding", "delimiter", "header", "decimal", "dates", "lines", "skip", "missing"]
     names = {"libsvm": ["kind", "encoding", "base"], "parquet": ["kind", "dates", "missing"]}.get(kind, names)
     with st.expander(f"How it is read{words}", icon=":material/tune:", expanded=expanded, key="data_reading"):
-        if settings["cells"] == "typed":
-            st.markdown("Its cells are read as when it was uploaded, without units and with fewer dates.")
-            st.button("Read them anew", key="data_anew", on_click=lambda: settings.set(cells="text"))
         shown = [name for name in names if settings.shows(name, _LABELS.get(name) or widgets.title_of(name))]
         for place, name in enumerate(shown):
             if place % 4 == 0:

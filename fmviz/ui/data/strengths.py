@@ -43,7 +43,6 @@ TABLE = (
         "fewest pairs of columns, which are easier to read; or those with the smallest error.",
     ),
 )
-GONE = dict.fromkeys(("suspects", "by"), "Rows that look wrong are listed on the page Interactions.")
 PARTS = ("read", "search_stop")
 _OWN = ("rank", "validation", "seed", "outputs", "strengths")
 _READ = "fmviz:data:read"

@@ -47,23 +47,13 @@ TABLE = (
 )
 # Settings that refer to one run and are reset with another.
 _OWN = ("output", "find", "pair", "row", "change", "seek")
-_GONE = {
-    "against": "A class is read against all others.",
-    "window": f"The matrix shows the {pairs.MOST_FEATURES} strongest used features; drag a box to zoom.",
-    "compact": "The matrix always leaves out features that are in no used pair.",
-    "cells": "A cell is a pair of columns, where the model can be read by them.",
-    "siblings": "Pairs of two features of one column are part of what that column does alone.",
-    "sort": "Click the head of a column of the table to sort by it.",
-    "edges": "The table and the matrix say what the network did.",
-    "by": "Rows are listed by the loss with a cap.",
-}
 # Number of attributes in the table and in the file.
 _COLUMNS, _IN_FILE = 24, 200
 
 
 def render() -> None:
     """Draw the page."""
-    bound = Settings("interactions", TABLE, unread=("dataset", "seed"), gone=_GONE)
+    bound = Settings("interactions", TABLE, unread=("dataset", "seed"))
     with shell.page("Interactions", bound) as settings:
         shell.heading(
             settings,

@@ -209,8 +209,6 @@ class Settings:
         that these must stay what they were.
     unread : iterable of str
         The shared settings that nothing on this page reads: kept for the others, and not drawn.
-    gone : mapping, optional
-        What earlier links set and this page has no longer, with a sentence on what to use instead.
     """
 
     def __init__(
@@ -222,7 +220,6 @@ class Settings:
         expert: Iterable[str] = (),
         fresh: Mapping[str, Any] | None = None,
         unread: Iterable[str] = (),
-        gone: Mapping[str, str] | None = None,
     ) -> None:
         own = list(table)
         self.page = page
@@ -233,7 +230,6 @@ class Settings:
         self.fresh = dict(fresh or {})
         self.unread = frozenset(unread)
         self._brought_key, self._notice_key = f"{_PREFIX}:{page}:brought", f"{_PREFIX}:{page}:notices"
-        self.gone = dict(gone or {})
         reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
         if reserved:
             raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, which is every page's own.")
@@ -446,8 +442,7 @@ class Settings:
                         notices.append(f"From the link: {error} {taken}")
                 st.session_state[self._home(name)] = value
             notices += [
-                f"The link sets {name!r}, which this page does not have; "
-                + (f"it was ignored. {self.gone[name]}" if name in self.gone else "it was ignored.")
+                f"The link sets {name!r}, which this page does not have; it was ignored."
                 for name in given
                 if name not in self.table
             ]
@@ -455,7 +450,7 @@ class Settings:
                 f"The link is to {item.name} {name!r}, which this page does not have; it was ignored."
                 for item in RESTRICTIONS
                 for name in self[item.name]
-                if name not in self.controls and name not in self.gone
+                if name not in self.controls
             ]
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)

@@ -175,15 +175,6 @@ _VIEW: tuple[Setting, ...] = (
 # ----------------------------------------------------------------------------------------------------- page
 
 
-_INSIDE = "Step makes one epoch; its single updates are not drawn any more."
-_GONE = {
-    "grain": _INSIDE,
-    "inside": _INSIDE,
-    "motion": _INSIDE,
-    "slices": "The menu of outputs chooses whose matrix is drawn.",
-    "slice": "The matrix shows the strongest slice, the table the strongest sets.",
-    "subset": "In Python, fmviz.Interactions.entry returns the weight of any set of features.",
-}
 PARTS = (
     *("settings", *panels.PARTS, "exports"),
     *("play", "pause", "step", "stop", "reset", "reseed", "suggest", "forget"),
@@ -224,7 +215,7 @@ def render() -> None:
     own = own_specs()
     # All parameters of choices but those of the data and of the model.
     expert = [spec.name for spec in own if not spec.name.startswith(("dataset_", "model_"))]
-    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert), gone=_GONE)
+    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert))
     given = Settings.arriving("train")
     linked = settings.read_url()
     _follow(settings, given)
