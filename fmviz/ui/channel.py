@@ -3,6 +3,7 @@
 A page makes a `Topic` and hands its id to a component of the browser, which asks for the next message when it
 has painted the last: a slow browser skips some and holds up nobody. A topic is brought up to date once for
 all who watch it, at most ten times a second, by one thread; without anybody who asks nothing is made.
+How many connections there are, and how fast they ask, is limited before them, in `fmviz.ui.sockets`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from starlette.routing import BaseRoute, WebSocketRoute
@@ -28,8 +30,11 @@ _LOG = logging.getLogger(__name__)
 PERIOD = 0.1
 """The least seconds between two messages of a topic."""
 _MOST_TOPICS = 500
-# Of one browser window, and of one question.
-_MOST_ASKED, _LONGEST = 64, 1_000
+# Seconds for which a topic counts as watched after its last update: a browser asks again once it has painted.
+_WATCHED = 5.0
+# Of one connection, and of one question.
+_MOST_WAITING, _LONGEST = 64, 1_000
+_GONE = '{"gone":true}'
 
 
 class Asked(NamedTuple):
@@ -74,7 +79,7 @@ class Topic:
         self.rows: list[str] = []
         self.generation = ""
         self.body = b""
-        self._sent: tuple[int, str, str, tuple[str, ...], bytes] = (0, "", "{}", (), b"")
+        self._sent: tuple[Any, ...] = (0, "", "{}", (), b"")
         self.refreshed = -float("inf")
         self.asking: dict[_Browser, Asked] = {}
 
@@ -84,23 +89,44 @@ class Topic:
             return
         self.refreshed = now
         try:
-            changed = self._refresh(self)
-        except Exception:
-            _LOG.exception("a topic failed")
-            changed, self.head = not self.head.get("gone"), {"gone": True}
-        if changed or not self.number:
-            head = json.dumps(self.head, separators=(",", ":"), ensure_ascii=False)
-            self.number += 1
-            # All at once: messages are made by other threads.
-            self._sent = self.number, self.generation, head, tuple(self.rows), self.body
+            if self._refresh(self) or not self.number:
+                self._publish()
+        except BaseException:  # What ends the thread ends the pictures of everybody.
+            if self._sent[2] != _GONE:
+                _LOG.exception("a topic failed")
+                self.head, self.rows, self.generation, self.body = {"gone": True}, [], "", b""
+                self._publish()
+
+    def _publish(self) -> None:
+        head = json.dumps(self.head, separators=(",", ":"))
+        sent = self.number + 1, self.generation, head, tuple(self.rows), self.body
+        # What cannot be sent fails here, where it ends nothing else.
+        _encode(self.id, sent, 0)
+        # All at once: messages are made by other threads.
+        self._sent, self.number = sent, sent[0]
 
     def message(self, asked: Asked) -> bytes:
         """Return the message for a browser: the length of a JSON text, this text, and the body."""
-        number, generation, head, rows, body = self._sent
+        _, generation, _, rows, _ = sent = self._sent
         first = max(0, min(asked.rows, len(rows)) - 1) if asked.generation == generation else 0
-        place = json.dumps({"topic": self.id, "number": number, "generation": generation, "from": first})
-        text = f'{place[:-1]},"head":{head},"rows":[{",".join(rows[first:])}]}}'.encode()
-        return struct.pack("<I", len(text)) + text + body
+        return _encode(self.id, sent, first)
+
+    @property
+    def watched(self) -> bool:
+        """Whether a browser waits for it, or paints what it has just been sent."""
+        return bool(self.asking) or time.monotonic() - self.refreshed < _WATCHED
+
+
+def _encode(id: str, sent: tuple[Any, ...], first: int) -> bytes:
+    number, generation, head, rows, body = sent
+    facts = {"topic": id, "number": number, "generation": generation, "from": first}
+    text = f'{json.dumps(facts)[:-1]},"head":{head},"rows":[{",".join(rows[first:])}]}}'.encode()
+    return struct.pack("<I", len(text)) + text + body
+
+
+def _gone(id: str) -> bytes:
+    """Return the answer where there is no such topic, as after a server has been started again."""
+    return _encode(id, (-1, "", _GONE, (), b""), 0)
 
 
 @dataclass(eq=False)
@@ -108,12 +134,14 @@ class _Browser:
     """A connection."""
 
     loop: asyncio.AbstractEventLoop
-    ready: dict[Topic, Asked] = field(default_factory=dict)
+    # By the id of their topics: who asks twice is answered once.
+    ready: dict[str, Callable[[], bytes]] = field(default_factory=dict)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    room: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def notify(self, topic: Topic, asked: Asked) -> None:
-        """Have a topic sent; for any thread."""
-        self.ready[topic] = asked
+    def notify(self, id: str, message: Callable[[], bytes]) -> None:
+        """Have the message of a topic sent; for any thread."""
+        self.ready[id] = message
         with suppress(RuntimeError):  # the loop of a server that has ended
             self.loop.call_soon_threadsafe(self.wake.set)
 
@@ -131,20 +159,27 @@ class Channel:
         """Return the topic of a key, made when it is first asked for."""
         with self._changed:
             if (topic := self._topics.get(key)) is None:
+                while len(self._topics) >= _MOST_TOPICS:
+                    self._evict()
                 topic = self._topics[key] = Topic(refresh)
                 self._ids[topic.id] = topic
-                while len(self._topics) > _MOST_TOPICS:
-                    _, oldest = self._topics.popitem(last=False)
-                    del self._ids[oldest.id]
             self._topics.move_to_end(key)
             return topic
+
+    def _evict(self) -> None:
+        """Forget the oldest topic that nobody watches; if all are watched, the oldest of them."""
+        oldest = min(self._topics, key=lambda key: self._topics[key].watched)
+        topic = self._topics.pop(oldest)
+        del self._ids[topic.id]
+        for browser in topic.asking:
+            browser.notify(topic.id, partial(_gone, topic.id))
 
     def ask(self, browser: _Browser, id: str, asked: Asked | None) -> None:
         """Note that a browser wants the next message of a topic, or with None that it wants no more."""
         with self._changed:
             topic = self._ids.get(id)
             if topic is None:
-                browser.notify(_Gone(id), Asked(0, 0, ""))
+                browser.notify(id, partial(_gone, id))
             elif asked is None:
                 topic.asking.pop(browser, None)
             else:
@@ -176,54 +211,44 @@ class Channel:
                     for browser, asked in list(topic.asking.items()):
                         if asked.number != topic.number:
                             del topic.asking[browser]
-                            browser.notify(topic, asked)
+                            browser.notify(topic.id, partial(topic.message, asked))
             with self._changed:
                 # Until the next of them is due, or somebody asks.
                 self._changed.wait(max(0.001, min(t.refreshed for t in watched) + PERIOD - time.monotonic()))
 
     async def serve(self, socket: WebSocket) -> None:
-        """Send a browser what it asks for, until it leaves."""
+        """Send a browser what it asks for, until it leaves or asks what cannot be understood."""
         await socket.accept()
         browser = _Browser(asyncio.get_running_loop())
-        hearing = asyncio.create_task(self._hear(socket, browser))
-        hearing.add_done_callback(lambda _: browser.wake.set())
+        work = [asyncio.create_task(each(socket, browser)) for each in (self._hear, self._send)]
         try:
-            while not hearing.done():
-                await browser.wake.wait()
-                browser.wake.clear()
-                while browser.ready:
-                    topic, asked = browser.ready.popitem()
-                    await socket.send_bytes(topic.message(asked))
-        except (WebSocketDisconnect, RuntimeError, OSError):
-            pass
+            await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            hearing.cancel()
+            for task in work:
+                task.cancel()
             self.leave(browser)
-            with suppress(RuntimeError, WebSocketDisconnect):
-                await socket.close()
 
     async def _hear(self, socket: WebSocket, browser: _Browser) -> None:
-        asked: set[str] = set()
-        with suppress(WebSocketDisconnect, ValueError, TypeError, KeyError):
+        with suppress(WebSocketDisconnect, ValueError, TypeError, KeyError, OverflowError, RecursionError):
             async for text in socket.iter_text():
                 question = json.loads(text[:_LONGEST])
-                id = str(question["topic"])
-                asked.add(id)
-                if len(asked) > _MOST_ASKED:
-                    return
-                last = None
+                id, last = str(question["topic"]), None
                 if not question.get("leave"):
                     number, rows = int(question.get("number", 0)), int(question.get("rows", 0))
                     last = Asked(number, rows, str(question.get("generation", "")))
                 self.ask(browser, id, last)
+                while len(browser.ready) >= _MOST_WAITING:
+                    browser.room.clear()
+                    await browser.room.wait()
 
-
-class _Gone(Topic):
-    """The answer where there is no such topic, as after a server has been started again."""
-
-    def __init__(self, id: str) -> None:
-        super().__init__(lambda _: False)
-        self.id, self._sent = id, (-1, "", '{"gone":true}', (), b"")
+    async def _send(self, socket: WebSocket, browser: _Browser) -> None:
+        with suppress(WebSocketDisconnect, RuntimeError, OSError):
+            while await browser.wake.wait():
+                browser.wake.clear()
+                while browser.ready:
+                    _, message = browser.ready.popitem()
+                    browser.room.set()
+                    await socket.send_bytes(message())
 
 
 channel = Channel()

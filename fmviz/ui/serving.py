@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import os
 import re
@@ -10,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
@@ -18,12 +16,12 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.web.server.server_util import is_url_from_allowed_origins
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from fmviz.engine._jit import has_compiled
 from fmviz.lab.search.arena import make_ready
 from fmviz.ui import channel, session_uploads
+from fmviz.ui.sockets import Sockets
 
 FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
 """The sites that may show fmviz in a frame, as Content-Security-Policy writes them; by default its own."""
@@ -68,10 +66,11 @@ def tell_who_can_reach_it() -> None:
 
 
 class Guard:
-    """An ASGI middleware: names that are not ours refused, uploads counted, headers."""
+    """An ASGI middleware: names that are not ours refused, sockets and uploads counted, headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._sockets = Sockets(app)
         ancestors = " ".join(os.environ.get(FRAME_ANCESTORS, "").split()) or "'self'"
         headers = {
             "Content-Security-Policy": f"frame-ancestors {ancestors}; object-src 'none'; base-uri 'self'",
@@ -84,12 +83,10 @@ class Guard:
         self._headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; Streamlit checks names and origins for its websocket, but not for ours."""
-        if scope["type"] == "websocket" and scope["path"] == channel.path() and not await _is_ours(scope):
-            await send({"type": "websocket.close", "code": 1008})
-            return
+        """Serve a request."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            app = self._sockets if scope["type"] == "websocket" else self._app
+            await app(scope, receive, send)
             return
         asked = Headers(scope=scope)
 
@@ -103,7 +100,7 @@ class Guard:
         host = asked.get("host")
         # What watches over a server asks by its address.
         health = scope["path"].endswith("/_stcore/health")
-        app: Any = self._app
+        app = self._app
         if not (health or is_host_allowed(host)):
             app = PlainTextResponse(
                 f"fmviz is not served under the name {(host or '')[:100]!r}. Open it by the address that it "
@@ -122,15 +119,3 @@ class Guard:
             app = PlainTextResponse(refused, 413)
         with session_uploads.arriving(upload[1], int(length) if app is self._app else 0):
             await app(scope, receive, answer)
-
-
-async def _is_ours(scope: Scope) -> bool:
-    """Return whether a socket is asked for under one of our names, by a page of ours."""
-    asked = Headers(scope=scope)
-    host, origin = asked.get("host", ""), asked.get("origin")
-    if not is_host_allowed(host):
-        return False
-    # Programs that are no browsers name no origin. The last check may have to look up addresses.
-    if origin is None or urlsplit(origin).netloc.lower() == host.lower():
-        return True
-    return await asyncio.to_thread(is_url_from_allowed_origins, origin)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import struct
 import threading
 import time
-from unittest.mock import Mock
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 import uvicorn
@@ -128,6 +130,75 @@ def test_a_topic_that_fails_is_gone_and_others_go_on(channel, address):
         assert read(socket.recv(timeout=5))[0]["head"] == {"gone": True}
         ask(socket, good.id)
         assert read(socket.recv(timeout=5))[0]["head"] == {"value": 2}
+
+
+@pytest.mark.parametrize(
+    "broken", [{"head": {"value": object()}}, {"head": {1: 2, "a": {3}}}, {"rows": [1]}, {"generation": b""}]
+)
+def test_what_cannot_be_sent_is_gone_and_others_go_on(channel, address, broken):
+    run = Counter()
+    good = channel.topic("good", run.refresh)
+    bad = channel.topic("bad", lambda topic: vars(topic).update(broken) or True)
+    with connect(address) as socket:
+        for value in (1, 2):
+            ask(socket, bad.id)
+            assert read(socket.recv(timeout=5))[0]["head"] == {"gone": True}
+            run.value = value
+            ask(socket, good.id, value - 1)
+            assert read(socket.recv(timeout=5))[0]["head"] == {"value": value}
+
+
+def test_a_watched_topic_outlives_those_that_nobody_asks_for(channel, address, monkeypatch):
+    monkeypatch.setattr(channels, "_MOST_TOPICS", 5)
+    run = Counter()
+    watched = channel.topic("watched", run.refresh)
+    with connect(address) as socket:
+        ask(socket, watched.id)
+        number = read(socket.recv(timeout=5))[0]["number"]
+        for other in range(20):
+            channel.topic(other, run.refresh)
+        ask(socket, watched.id, number)
+        run.value = 7
+        assert read(socket.recv(timeout=5))[0]["head"] == {"value": 7}
+
+
+def test_who_waits_for_a_topic_that_is_evicted_hears_so(channel, address, monkeypatch):
+    monkeypatch.setattr(channels, "_MOST_TOPICS", 2)
+    topics = [channel.topic(n, Counter().refresh) for n in range(2)]
+    with connect(address) as socket:
+        for topic in topics:
+            ask(socket, topic.id)
+            ask(socket, topic.id, read(socket.recv(timeout=5))[0]["number"])
+        channel.topic("another", Counter().refresh)
+        answer, _ = read(socket.recv(timeout=5))
+        assert (answer["topic"], answer["head"]) == (topics[0].id, {"gone": True})
+
+
+def test_an_unknown_topic_is_answered_once_however_often_it_is_asked_for(channel):
+    browser = channels._Browser(Mock())
+    for _ in range(1_000):
+        channel.ask(browser, "guess", channels.Asked(0, 0, ""))
+    assert len(browser.ready) == 1
+
+
+def test_a_browser_that_takes_nothing_is_heard_no_further(channel):
+    heard, sent = [], []
+
+    async def ask_for_much():
+        for n in range(200):
+            heard.append(n)
+            yield json.dumps({"topic": str(n)})
+
+    async def take(data):
+        if not sent:
+            await asyncio.sleep(0.2)
+        sent.append(len(heard))
+
+    socket = Mock(accept=AsyncMock(), close=AsyncMock(), iter_text=ask_for_much, send_bytes=take)
+    # A browser of another test may have an event loop at work in this thread.
+    with ThreadPoolExecutor() as executor:
+        executor.submit(asyncio.run, channel.serve(socket)).result(30)
+    assert sent[0] <= channels._MOST_WAITING + 1 < len(heard)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "not JSON", '{"topic": "x", "rows": "many"}', "1" * 5_000])
