@@ -13,7 +13,7 @@ ifneq ($(origin FMVIZ_CHROMIUM),undefined)
 export FMVIZ_CHROMIUM
 endif
 # A PORT that happens to be in the environment is not meant for us; one on the command line is.
-PORT_FLAG := $(if $(filter command,$(origin PORT)),--server.port=$(PORT))
+PORT_FLAG := $(if $(filter command,$(origin PORT)),--port=$(PORT))
 
 run: setup ## Set up what is missing and serve the dashboard on http://127.0.0.1:8501
 	@sh tools/warmup.sh
@@ -38,8 +38,7 @@ lint: setup-dev ## ruff check, ruff format --check, mypy, names, size
 	@sh tools/lint.sh
 
 format: setup-dev ## Let ruff format the code and apply its safe fixes
-	@.venv/bin/python -m ruff check --fix-only --quiet .
-	@.venv/bin/python -m ruff format .
+	@. tools/common.sh && .venv/bin/python -m ruff check --fix-only --quiet . && .venv/bin/python -m ruff format .
 
 docs: ## Build the user guide and the API reference into docs/_build/html
 	@sh tools/setup-venv.sh docs
@@ -47,15 +46,15 @@ docs: ## Build the user guide and the API reference into docs/_build/html
 
 notebooks: ## Execute the notebooks of docs/, for errors only
 	@sh tools/setup-venv.sh docs
-	@.venv/bin/jupyter execute docs/*.ipynb
+	@. tools/common.sh && .venv/bin/jupyter execute docs/*.ipynb
 
 screenshots: setup-dev ## Photograph every page into screenshots/ (make screenshots DOCS=--docs: the pictures of docs/)
 	@sh tools/warmup.sh
-	@FMVIZ_CHROMIUM="$$(sh tools/find-chromium.sh --install)" && export FMVIZ_CHROMIUM && \
+	@. tools/common.sh && FMVIZ_CHROMIUM="$$(sh tools/find-chromium.sh --install)" && export FMVIZ_CHROMIUM && \
 		.venv/bin/python tools/screenshots.py $(DOCS)
 
 results: setup ## Reproduce the papers' figures, and keep the results with the package (hours)
-	@.venv/bin/python -m tools.results
+	@. tools/common.sh && .venv/bin/python -m tools.results
 
 lock: ## Recompile the pinned requirements (make lock UPGRADE=--upgrade takes the newest)
 	@sh tools/lock.sh $(UPGRADE)

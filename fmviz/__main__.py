@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import sys
 import traceback
 from importlib import import_module
@@ -27,6 +28,9 @@ def main(given: list[str] | None = None) -> int:
 
     Errors are a sentence on stderr and the code 2; ``--debug`` before the command adds the traceback.
     """
+    if given is None:
+        # What it starts, the server and workers, must not import from the current folder.
+        os.environ["PYTHONSAFEPATH"] = "1"
     debug = "--debug" in (sys.argv if given is None else given)
     try:
         _terminal.open_streams()

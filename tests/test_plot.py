@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from plotly.io import _renderers
+from programs import ROOT
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -143,6 +146,14 @@ def fit(**settings):
 
 
 # -------------------------------------------------------------------------------------------- in notebooks
+
+
+def test_figures_are_shown_with_what_the_notebook_extra_installs(machine, monkeypatch):
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extra = dict(re.findall(r'"(\w+)>=([\d.]+)"', re.search("(?m)^notebook = .*$", project)[0]))
+    monkeypatch.setattr(_renderers, "nbformat", SimpleNamespace(__version__=extra.get("nbformat", "0")))
+    monkeypatch.setattr(_renderers, "ipython_display", SimpleNamespace(display=lambda bundle, raw: None))
+    fmviz.plot.interactions(machine).show("plotly_mimetype")
 
 
 def test_a_fit_has_a_table_below_its_diagram(machine):

@@ -4,6 +4,11 @@
 # Without bytecode every process would compile anew all that it imports.
 unset PYTHONDONTWRITEBYTECODE
 
+# Python and pip of .venv are to see this checkout and .venv alone, whatever those of the user are set to. PIP_USER also
+# overrules a pip.conf, whose mirrors and proxies apply.
+unset PYTHONPATH PYTHONHOME PYTHONSAFEPATH PIP_TARGET PIP_PREFIX PIP_ROOT
+export PIP_USER=0
+
 say() { printf '%s\n' "fmviz: $*" >&2; }
 
 die() {

@@ -3,6 +3,7 @@
 # Pins that still satisfy pyproject.toml stay as they are; pass --upgrade to take the newest of everything.
 set -eu
 cd "$(dirname "$0")/.."
+. tools/common.sh
 
 if command -v uv >/dev/null 2>&1; then
     uv=uv

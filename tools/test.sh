@@ -14,9 +14,6 @@ case $tier in
     *) die "the first argument says what to run: fast or all" ;;
 esac
 
-# Hundreds of processes are started, each of which would otherwise read the sources anew.
-unset PYTHONDONTWRITEBYTECODE
-
 # Playwright brings a program of its own, which a bare Debian or Ubuntu lacks one library for.
 driver_starts() { "$bin/python" -m playwright --version >/dev/null 2>&1; }
 if ! driver_starts; then

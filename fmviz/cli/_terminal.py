@@ -98,10 +98,10 @@ def declare(arguments: Arguments, parser: argparse.ArgumentParser) -> None:
 
 def store_path(arguments: argparse.Namespace) -> Path:
     """Return the path of the run store."""
-    from fmviz.lab.store import default_path
+    from fmviz.lab.files import default_path, expanded
 
     given = getattr(arguments, "store", None)
-    return default_path() if given is None else Path(given).expanduser()
+    return default_path() if given is None else expanded(given)
 
 
 def open_store(arguments: argparse.Namespace) -> RunStore:
@@ -113,7 +113,7 @@ def open_store(arguments: argparse.Namespace) -> RunStore:
 
 def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
     """Return a file of one's own as it was read, and its name; raises ValueError with a sentence."""
-    from fmviz.lab.files import STANDARD_INPUT, read_input
+    from fmviz.lab.files import STANDARD_INPUT, expanded, read_input
     from fmviz.lab.untrusted import read_confined
     from fmviz.tables.files import read
     from fmviz.tables.limits import LOCAL, SMALLER, UPLOADS
@@ -129,7 +129,7 @@ def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Sourc
         asked[name] = int(value) if name == "skip" and value.isdecimal() else value
     within = LOCAL if no_limits else replace(UPLOADS, otherwise=" Or give --no-limits.")
     data = read_input(path, within.file, SMALLER + within.otherwise)
-    file = Path(path).expanduser()
+    file = expanded(path)
     name = "Standard input" if path == STANDARD_INPUT else file.name if file.is_file() else path
     return (read if no_limits else read_confined)(data, Reading(**asked), name, within), name
 

@@ -39,9 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
     import pandas as pd
 
     from fmviz.figures.tabular import defused
+    from fmviz.lab.files import expanded
     from fmviz.lab.saved_model import SavedModel
 
-    place = Path(arguments.model).expanduser()
+    place = expanded(arguments.model)
     model = SavedModel.load(place / "model.npz" if place.is_dir() else place)
     read = arguments.read if model.base == "auto" else [f"base={model.base}", *arguments.read]
     source, name = read_source(arguments.data, read, arguments.no_limits)

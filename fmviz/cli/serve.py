@@ -6,11 +6,13 @@ import argparse
 import os
 import socket
 import sys
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
 
 from fmviz.cli._terminal import STORE, declare, store_path
 
@@ -29,7 +31,7 @@ add = partial(
     declare,
     {
         "": {
-            "--port": {"type": int, "help": "the port (default: 8501)"},
+            "--port": {"help": "the port (default: 8501)"},
             "--host": {"help": "the address to listen on (default: 127.0.0.1, this machine alone)"},
             "--allow": {
                 "action": "append",
@@ -51,35 +53,71 @@ def run(arguments: argparse.Namespace) -> int:
     # What is no limit is said before the server starts.
     memory_limit()
     uploads_limit()
-    environment = dict(os.environ)
-    if getattr(arguments, "store", None) is not None:
-        environment["FMVIZ_STORE"] = str(store_path(arguments).resolve())
+    line = command(arguments.port, arguments.host, arguments.allow)
+    check_port(arguments.port, arguments.host)
+    if "HOME" not in os.environ:  # Streamlit needs one.
+        from fmviz.engine._jit import home
+
+        home()
+    environment = os.environ | {"FMVIZ_STORE": str(store_path(arguments).resolve())}
     sys.stdout.flush()
     # Not a child process, so that signals and the exit code are those of the server.
-    os.execve(sys.executable, command(arguments.port, arguments.host, arguments.allow), environment)
+    os.execve(sys.executable, line, environment)
 
 
-def command(port: int | None, host: str | None, allowed: Sequence[str] = ()) -> list[str]:
-    """Return the command line of the server; raises ValueError on an invalid port or address."""
-    if port is not None and not 1 <= port <= 65_535:
-        raise ValueError(f"--port {port} is no port; give a number from 1 to 65535.")
-    names = [*_LOCAL, *own_names(host), *allowed] if host is not None or allowed else []
+def check_port(port: str | None, host: str | None) -> None:
+    """Raise ValueError if the server cannot listen on a port; the message names a free one.
+
+    What is not given is read from Streamlit's environment variables and configuration, as the server does.
+    """
+    configured = tomllib.loads((entry_page().parent / ".streamlit/config.toml").read_text("utf-8"))["server"]
+    address = host or os.environ.get("STREAMLIT_SERVER_ADDRESS") or configured.get("address", "")
+    text = port or os.environ.get("STREAMLIT_SERVER_PORT") or str(configured["port"])
+    # `make run` passes the form of its own command.
+    form = os.environ.get("FMVIZ_PORT_FORM", "fmviz serve --port ")
+    if not (text.isdecimal() and len(text) < 6 and (number := int(text)) in range(1, 65_536)):
+        raise ValueError(
+            f"{form.split(maxsplit=2)[-1]}{text} is no port; give a number from 1 to 65535, as in {form}8502."
+        )
+    if problem := _why_closed(address, number):
+        url = f"http://{'127.0.0.1' if address in ('', '0.0.0.0', '::') else address}:{number}"
+        # Not by way of a proxy; what answers may not speak HTTP.
+        with (
+            suppress(Exception),
+            build_opener(ProxyHandler({})).open(f"{url}/_stcore/health", timeout=2) as answer,
+        ):
+            problem = f"fmviz runs at {url}" if answer.headers["X-Powered-By"] == "fmviz" else problem
+        # Ports below 1024 need privileges.
+        free = next((n for n in range(max(number, 1023) + 1, 65_536) if not _why_closed(address, n)), 8502)
+        raise ValueError(f"Port {number} cannot be used ({problem}). Choose another one: {form}{free}")
+
+
+def _why_closed(address: str, port: int) -> str:
+    """Return why nothing can listen there, or nothing; port 0 is any free one."""
+    try:
+        socket.create_server(
+            (address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET
+        ).close()
+    except OSError as error:
+        return str(error.strerror).partition(" (")[0]
+    return ""
+
+
+def command(port: str | None, host: str | None, allowed: Sequence[str] = ()) -> list[str]:
+    """Return the command line of the server; raises ValueError on an invalid address."""
+    names = [*_LOCAL, *(own_names(host) if host else ()), *allowed] if host or allowed else []
     given = [("port", port), ("address", host), *(("allowedHosts", name) for name in names)]
-    options = [(f"--server.{option}", str(value)) for option, value in given if value is not None]
+    options = [(f"--server.{option}", value) for option, value in given if value]
     return [sys.executable, "-c", _SERVER, "run", str(entry_page()), *chain(*options)]
 
 
-def own_names(host: str | None) -> list[str]:
-    """Return the names and addresses of this computer if `host` is given, or raise ValueError if invalid."""
-    if host is None:
-        return []
-    try:
-        socket.getaddrinfo(host, None, flags=socket.AI_PASSIVE)
-    except OSError as error:
+def own_names(host: str) -> list[str]:
+    """Return the names and addresses of this computer; raises ValueError if `host` is none of them."""
+    if problem := _why_closed(host, 0):
         raise ValueError(
-            f"--host {host} is no address of this computer ({error.strerror}); 127.0.0.1 is this computer "
+            f"--host {host} is no address of this computer ({problem}); 127.0.0.1 is this computer "
             "alone, 0.0.0.0 all its addresses."
-        ) from None
+        )
     names = {host, socket.gethostname(), socket.getfqdn()}
     with suppress(OSError):
         names |= {str(address[4][0]) for address in socket.getaddrinfo(socket.gethostname(), None)}

@@ -2,7 +2,7 @@
 
 Numba keys its cache on the file that holds a kernel, so an edit in another file of the engine would
 silently bring old machine code back. The cache directory is therefore named by a digest of every engine
-source together with the versions and flags that matter.
+source together with the processor, versions and flags that matter.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import threading
@@ -25,6 +26,7 @@ import numba
 import numba.core.event
 import numpy as np
 from numba.core import caching
+from numba.core.registry import cpu_target
 from numba.extending import register_jitable
 
 # Read through Any: Numba fills its configuration at run time, which a type checker cannot see.
@@ -36,6 +38,7 @@ __all__ = [
     "cached_factory",
     "compiling",
     "has_compiled",
+    "home",
     "is_writable",
     "jitable",
     "named",
@@ -79,7 +82,9 @@ def zero(*unused):
 def _digest() -> str:
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     state = hashlib.sha256(f"{numba.__version__} {np.__version__} {sorted(_FASTMATH)}".encode())
-    state.update(f"{_config.BOUNDSCHECK} {_config.OPT}".encode())
+    # The tuple describes the processor, whose kernels others cannot use.
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    state.update(f"{_config.BOUNDSCHECK} {_config.OPT} {processor}".encode())
     for source in sources:
         state.update(source.name.encode())
         state.update(source.read_bytes())
@@ -95,14 +100,34 @@ def is_writable(directory: Path) -> bool:
         return False
 
 
+def home() -> Path:
+    """Return the home directory; where none is known, set HOME to a private temporary one, and print it."""
+    with contextlib.suppress(RuntimeError):
+        return Path.home()
+    directory = Path(tempfile.gettempdir()) / f"fmviz-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    # Somebody else may have created it, or a link in its place.
+    if (status := directory.lstat()).st_mode != stat.S_IFDIR | 0o700 or status.st_uid != os.getuid():
+        directory = Path(tempfile.mkdtemp(prefix="fmviz-"))
+    print(
+        f"No home directory is known: fmviz stores its files in {directory}, which may be emptied at a "
+        "restart. Set HOME, or FMVIZ_STORE and FMVIZ_CACHE_DIR, to choose another place.",
+        file=sys.stderr,
+    )
+    os.environ["HOME"] = str(directory)
+    return directory
+
+
 @cache
 def cache_directory() -> Path:
-    """Return the directory of this version's compiled kernels; ``FMVIZ_CACHE_DIR`` names another place.
+    """Return the directory of compiled kernels; ``FMVIZ_CACHE_DIR`` names another place.
 
-    Where it is read-only, kernels that it lacks are compiled in every process.
+    It is that of this version and processor. Where it is read-only, kernels that it lacks are compiled in
+    every process.
     """
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fmviz"
-    root = Path(os.environ.get("FMVIZ_CACHE_DIR") or default) / "kernels"
+    named = os.environ.get("FMVIZ_CACHE_DIR")
+    root = Path(named or Path(os.environ.get("XDG_CACHE_HOME") or home() / ".cache") / "fmviz") / "kernels"
     directory = root / _digest()
     with contextlib.suppress(OSError):
         directory.mkdir(parents=True, exist_ok=True)
@@ -116,7 +141,7 @@ def cache_directory() -> Path:
 
 
 def has_compiled() -> bool:
-    """Return whether the cache holds kernels of this version."""
+    """Return whether the cache holds kernels of this version and processor."""
     return any(cache_directory().glob("*/*.nbi"))
 
 

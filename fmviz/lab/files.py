@@ -36,7 +36,7 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
     standard = str(path) in (STANDARD_INPUT, "/dev/stdin")
     name = "Standard input" if standard else repr(str(path))
     try:
-        target = sys.stdin.fileno() if standard else Path(path).expanduser()
+        target = sys.stdin.fileno() if standard else expanded(path)
         # Checked before opening, which has effects on some devices.
         status = os.stat(target)
         if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
@@ -58,11 +58,25 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
     return bytes(data)
 
 
+def expanded(path: str | Path) -> Path:
+    """Return a path with its ``~`` replaced; raises ValueError if that home directory is unknown."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError(
+            f"{str(path)!r} cannot be used: the home directory of its ~ is unknown. Give the whole path."
+        ) from None
+
+
 def default_path() -> Path:
     """Return the path of the run store: ``FMVIZ_STORE``, or a file in the user's data directory."""
-    named = os.environ.get("FMVIZ_STORE")
-    usual = Path(platformdirs.user_data_dir("fmviz", appauthor=False)) / "runs.sqlite"
-    return Path(named).expanduser() if named else usual
+    if named := os.environ.get("FMVIZ_STORE"):
+        return expanded(named)
+    if "HOME" not in os.environ:
+        from fmviz.engine._jit import home
+
+        home()
+    return Path(platformdirs.user_data_dir("fmviz", appauthor=False)) / "runs.sqlite"
 
 
 def data_folder() -> Path:

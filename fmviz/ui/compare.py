@@ -337,7 +337,7 @@ def _draw_pairs(runs: RunStore, groups: Groups) -> None:
         )
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
     """Return the pair weights of a run, or why there are none."""
     del updated  # A run that has grown has others.

@@ -157,13 +157,13 @@ def _section(settings: Settings) -> None:
         )
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _levels(place: str, name: str) -> list[np.ndarray]:
     """Return the unit ball and further levels of Ω."""
     return [lab.boundary(lab.PLANES[place], name, lab.circle(), level) for level in (1.0, 0.25, 2.0, 4.0)]
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner=False)
 def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the paths of grid points to their prox, and which entries become 0."""
     ways = lab.flow(lab.PLANES[place], name, strength, _REACH, n=13, steps=4)

@@ -76,6 +76,7 @@ class Guard:
             "Content-Security-Policy": f"frame-ancestors {ancestors}; object-src 'none'; base-uri 'self'",
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",
+            "X-Powered-By": "fmviz",  # By which `fmviz serve` knows who has its port.
         }
         # The older header, which has no word for other sites.
         if ancestors == "'self'":

@@ -77,10 +77,10 @@ print(json.dumps({
 """
 
 
-def in_a_process(tmp_path: Path, place: Path, *given: str) -> dict:
+def in_a_process(tmp_path: Path, place: Path, *given: str, **environment: str) -> dict:
     (tmp_path / "temporary").mkdir(exist_ok=True)
     folders = {"FMVIZ_CACHE_DIR": place, "TMPDIR": tmp_path / "temporary"}
-    return json.loads(run_afresh("-c", READ_ONLY, *given, **folders))
+    return json.loads(run_afresh("-c", READ_ONLY, *given, **folders, **environment))
 
 
 def test_a_cache_that_cannot_be_written_is_read(tmp_path):
@@ -91,6 +91,9 @@ def test_a_cache_that_cannot_be_written_is_read(tmp_path):
     assert (second["hits"], second["misses"]) == (first["misses"], 0)
     assert (second["ready"], second["writable"]) == (True, False)
     assert second["temporary"] == []
+    # Another processor has other kernels.
+    third = in_a_process(tmp_path, tmp_path / "place", "read-only", NUMBA_CPU_NAME="generic")
+    assert (third["hits"], third["misses"], third["ready"]) == (0, first["misses"], False)
 
 
 def test_kernels_are_compiled_where_no_cache_can_be(tmp_path):

@@ -8,6 +8,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from programs import run_afresh
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from streamlit import config, net_util
@@ -249,3 +250,13 @@ def test_the_server_loads_what_its_first_visitor_waits_for_but_compiles_nothing(
     monkeypatch.setattr(serving, "make_ready", done.set)
     serving.in_sessions(lambda: pytest.fail("no session is there to draw in"))
     assert done.wait(10 if compiled else 0.1) == compiled
+
+
+def test_pages_are_imported_without_a_word():
+    # The server imports the start page before Streamlit has a runtime.
+    code = (
+        "import importlib, pkgutil, sys; sys.stderr = sys.stdout; import fmviz.ui\n"
+        "for module in pkgutil.walk_packages(fmviz.ui.__path__, 'fmviz.ui.'):\n"
+        "    importlib.import_module(module.name)"
+    )
+    assert run_afresh("-c", code) == ""

@@ -21,7 +21,7 @@ from fmviz.ui.train.panels import Panel, Scene
 _WINDOW = 3.0
 
 
-@st.cache_data(max_entries=8, show_spinner="Looking at the residuals.")
+@st.cache_resource(max_entries=8, show_spinner="Looking at the residuals.")
 def _fit(
     run: str, epoch: int, output: int, _experiment: Experiment, _parameters: Parameters
 ) -> tuple[Errors, float, float] | None:

@@ -202,7 +202,7 @@ def _draw_confusion(scene: Scene, settings: Settings) -> None:
     st.caption(f"On the {plain(rows)} rows.")
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
+@st.cache_resource(max_entries=16, show_spinner=False)
 def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parameters) -> Any:
     del run, epoch
     return Run.prepare(_experiment).confusion(_parameters)
