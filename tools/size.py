@@ -25,8 +25,8 @@ class Size(NamedTuple):
 
 
 BUDGET = {
-    "fmviz": Size(statements=25_402, files=329, functions=3_282),
-    "tests": Size(statements=14_910, files=195, functions=1_858),
+    "fmviz": Size(statements=25_652, files=333, functions=3_322),
+    "tests": Size(statements=15_410, files=196, functions=1_913),
     "bench": Size(statements=1_341, files=21, functions=172),
 }
 
