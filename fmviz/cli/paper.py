@@ -96,8 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     """Print all artefacts with their last results."""
     from fmviz.lab.papers import ARTEFACTS, BUDGETS
-    from fmviz.lab.papers.results import last_results, unfinished
-    from fmviz.lab.store.results import newest
+    from fmviz.lab.papers.results import last_results, newest, unfinished
 
     rows: list[dict[str, Any]] = []
     with closing(open_store(arguments)) as store:
