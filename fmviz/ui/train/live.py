@@ -6,7 +6,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -297,28 +297,28 @@ def _loads(id: str, topic: Topic) -> bool:
     return ended
 
 
+@dataclass(eq=False)
 class _News:
     """What is new of a run, for all who look at it with the same choices."""
 
-    def __init__(self, run: str, experiment: Experiment, chosen: dict[str, Any], names: list[str]) -> None:
-        self._run = run
-        self._experiment = experiment
-        self._chosen = chosen
-        self._names = names
-        self._seen: tuple[Any, ...] = ()
+    run: str
+    experiment: Experiment
+    chosen: dict[str, Any]
+    names: list[str]
+    seen: tuple[Any, ...] = ()
 
     def refresh(self, topic: Topic) -> bool:
         """Bring the topic up to date; return whether anything is new."""
-        job = manager().job(self._run)
+        job = manager().job(self.run)
         if job is None:
             topic.head = {"gone": True}
             return True
         view = job.view()
-        scene = _scene(view, self._experiment, view.dataset, self._chosen)
+        scene = _scene(view, self.experiment, view.dataset, self.chosen)
         state = _state(scene)
-        if self._seen == (seen := (view.version, state)):
+        if self.seen == (seen := (view.version, state)):
             return False
-        self._seen = seen
+        self.seen = seen
         # The truth stays as it is.
         shown = _matrices(scene, film=False, beside=scene.compared) if scene.drawn else []
         pictures, topic.body = encode_frames(dict(enumerate(shown)), gram_scale=_gram_scale(scene.dataset))
@@ -327,7 +327,7 @@ class _News:
         first = max(0, len(topic.rows) - 1) if same else 0
         topic.generation = _generation(scene)
         topic.rows[first:] = [
-            json.dumps(row_of(record, self._names), separators=(",", ":")) for record in scene.history[first:]
+            json.dumps(row_of(record, self.names), separators=(",", ":")) for record in scene.history[first:]
         ]
         return True
 
