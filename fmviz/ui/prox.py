@@ -9,6 +9,7 @@ from fmviz.engine.counting import used_interactions
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
+from fmviz.lab.store.packing import pack_parameters
 from fmviz.plot import counts_figure
 from fmviz.stage import FactorFrame, Panel, encode_view
 from fmviz.typography import counted
@@ -329,7 +330,7 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
     power = f"2^{exponent}"
     widgets.download(
         "P and all Q (npz)",
-        lambda: widgets.npz_of(
+        lambda: pack_parameters(
             {
                 "P": P,
                 "lambdas": np.array([2.0**e for e in lab.EXPONENTS]),

@@ -18,6 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from fmviz.engine.memory import in_words
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.files import data_folder
 from fmviz.lab.quotas import uploads_limit
 from fmviz.lab.uploads import is_upload, library
 
@@ -126,7 +127,8 @@ def room(session: str | None = None) -> tuple[float, float]:
     in_memory.update(_arriving)
     in_memory.update({name: len(uploads.data) for name, uploads in list(_sessions.items())})
     kept = 0 if (mine := _sessions.get(session)) is None else sum(mine.kept.values())
-    in_all = uploads_limit() - in_memory.total() - library.kept_bytes()
+    stored = sum(path.stat().st_size for path in data_folder().glob("file_*"))
+    in_all = uploads_limit() - in_memory.total() - stored
     return SESSION_BYTES - in_memory[session] - kept, in_all
 
 

@@ -88,7 +88,7 @@ def of_operator(
     P = _matrix(query)
     variant = operators.VARIANTS[one_of("regularizer", regularizer, tuple(operators.VARIANTS))]
     of_given: dict[str, Callable[[], float]] = {
-        "pairs": lambda: operators.pairs(P.shape[0]),
+        "pairs": lambda: math.comb(P.shape[0], 2),
         "size": lambda: P.size,
         "given": lambda: P[row, column],
         "norm": lambda: float(np.linalg.norm(P[row])),

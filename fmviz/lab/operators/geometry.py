@@ -153,13 +153,6 @@ def prox_of(section: Section, name: str, points: np.ndarray, strength: float) ->
     return np.array([[Q[cell] for cell in section.cells] for Q in moved]).reshape(-1, 2)
 
 
-def prox_path(
-    section: Section, name: str, point: Sequence[float], strengths: Sequence[float] | np.ndarray
-) -> np.ndarray:
-    """Return where a point goes as λ grows, shape (number of strengths, 2)."""
-    return np.concatenate([prox_of(section, name, np.array([point]), s) for s in strengths])
-
-
 def flow(
     section: Section, name: str, strength: float, reach: float = 2.0, n: int = 13, steps: int = 6
 ) -> np.ndarray:

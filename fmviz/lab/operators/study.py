@@ -148,11 +148,6 @@ def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarra
     return high, survivors
 
 
-def pairs(d: int) -> int:
-    """Return the number of pairs of d features."""
-    return d * (d - 1) // 2
-
-
 def sparse_range(P: np.ndarray, shown: Study) -> str:
     """Return at how many strengths an operator keeps some interactions of this P, and not all."""
     share = shown.interactions / max(used_interactions(P), 1)

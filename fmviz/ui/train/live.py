@@ -266,8 +266,24 @@ def full_payload(scene: Scene, live: dict[str, str] | None, *, simple: bool = Fa
         "generation": _generation(scene),
         "rows": [row_of(record, names) for record in scene.history],
     }
-    options: dict[str, Any] = {"player": "rests"} if played else {}
-    return _encode(scene, shown, header, **options)
+    dataset = scene.dataset
+    factors = bool(shown) and isinstance(shown[0].frames[0], FactorFrame)
+    return encode_view(
+        shown,
+        show="gram",
+        columns=2,
+        max_height=_HEIGHT,
+        min_width=240,
+        gram_scale=_gram_scale(dataset),
+        feature_names=dataset.feature_names if factors and dataset is not None else None,
+        player="rests" if played else False,
+        clickable=scene.clickable,
+        mark=scene.mark,
+        named=True,
+        zoom=True,
+        empty=scene.words or "The data are being loaded.",
+        more={"stage": header},
+    )
 
 
 def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: TaskView | None) -> Any:
@@ -353,27 +369,6 @@ def _gram_scale(dataset: Dataset | None) -> float | None:
     """Return a scale that is fixed where the truth is known; else the first epochs would dominate it."""
     truth = None if dataset is None else dataset.truth
     return None if truth is None else 1.25 * float(np.abs(truth).max()) or None
-
-
-def _encode(scene: Scene, shown: list[Matrix], header: dict[str, Any], **options: Any) -> bytes:
-    dataset = scene.dataset
-    factors = bool(shown) and isinstance(shown[0].frames[0], FactorFrame)
-    return encode_view(
-        shown,
-        show="gram",
-        columns=2,
-        max_height=_HEIGHT,
-        min_width=240,
-        gram_scale=_gram_scale(dataset),
-        feature_names=dataset.feature_names if factors and dataset is not None else None,
-        clickable=scene.clickable,
-        mark=scene.mark,
-        named=True,
-        zoom=True,
-        empty=scene.words or "The data are being loaded.",
-        more={"stage": header},
-        **options,
-    )
 
 
 # ----------------------------------------------------------------------------------------------- pictures
