@@ -145,7 +145,7 @@ def surface(
         for own, end in zip(labels, ends, strict=True)
     )
     heads = np.array([[f"{literal(a)}, {literal(b)}" for b in labels[1]] for a in labels[0]], dtype=object)
-    colors = palette.matrix_colors(dark)
+    colors = palette.DARK if dark else palette.LIGHT
     figure = go.Figure(
         go.Heatmap(
             z=effect,

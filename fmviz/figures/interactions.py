@@ -111,7 +111,7 @@ def two_rows(
     """
     k = values.shape[1]
     columns = np.arange(1, k + 1)
-    colors = palette.matrix_colors(dark)
+    colors = palette.DARK if dark else palette.LIGHT
     thresholded = pulls is not None and thresholds is not None
     by_norm = pulls is not None and pulls.shape[1] == 1
     heights = {"row_heights": [0.42, 0.58], "vertical_spacing": 0.2} if thresholded else {}

@@ -339,8 +339,7 @@ def _draw_pairs(runs: RunStore, groups: Groups) -> None:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
-    """Return the pair weights of a run, or why there are none."""
-    del updated  # A run that has grown has others.
+    """Return the pair weights of a run, or why there are none; `updated` is part of the cache key."""
     stored, parameters = _runs.get(run), _runs.parameters(run)
     if parameters is None:
         return f"{title_of_run(stored)} has no parameters: it ended before its first epoch."

@@ -203,9 +203,7 @@ class Column:
     before, after : (d,) ndarray
         The entries and their prox.
     threshold : float
-        2λS, which every entry loses; what is no larger becomes 0.
-    total : float
-        S, the sum of |q|.
+        2λS, S the sum of |q|, which every entry loses; what is no larger becomes 0.
     kept : int
         θ, how many entries are left.
     certificate : float
@@ -215,7 +213,6 @@ class Column:
     before: np.ndarray
     after: np.ndarray
     threshold: float
-    total: float
     kept: int
     certificate: float
 
@@ -236,12 +233,10 @@ def column_story(entries: Sequence[float], strength: float) -> Column:
     """Apply the operator of TI to one column."""
     before = np.asarray(entries, dtype=float)
     after = np.asarray(prox("ti", before, strength))
-    total = float(np.abs(after).sum())
     return Column(
         before,
         after,
-        2.0 * strength * total,
-        total,
+        2.0 * strength * float(np.abs(after).sum()),
         int(np.count_nonzero(after)),
         certificate("ti", before, after, strength),
     )
