@@ -197,5 +197,4 @@ def column_bars(before: np.ndarray, after: np.ndarray, threshold: float, soft: f
             hovertemplate=f"{name} = %{{y:.4g}}<extra></extra>",
         )
     finish(figure, 330, barmode="overlay", bargap=0.35)
-    figure.update_yaxes(title="|p|", rangemode="tozero")
-    return figure
+    return figure.update_yaxes(title="|p|", rangemode="tozero")

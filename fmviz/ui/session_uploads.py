@@ -7,6 +7,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
 from weakref import WeakValueDictionary
@@ -75,6 +76,7 @@ SESSION_BYTES = 200_000_000
 _BROUGHT = "fmviz:own:uploads"
 
 
+@dataclass(eq=False)
 class SessionUploads:
     """What a session has brought, which goes with it.
 
@@ -86,9 +88,9 @@ class SessionUploads:
         The sizes of those that could, which are kept on the disk.
     """
 
-    def __init__(self) -> None:
-        self.file, self.data = "", b""
-        self.kept: dict[str, int] = {}
+    file: str = ""
+    data: bytes = b""
+    kept: dict[str, int] = field(default_factory=dict)
 
     def bring(self, file: str, data: bytes) -> None:
         """Take in a file in place of the one that was not read; nothing of one that is kept."""

@@ -224,9 +224,8 @@ def of_arena(query: Query, *, regularizer: str, count: str, strength: float = ST
     matters = truth.any(axis=0)
 
     def factors(strength: float) -> np.ndarray:
-        parameters = arena_fit(regularizer, strength).parameters
-        assert parameters is not None
-        return parameters.P
+        fit: Any = arena_fit(regularizer, strength)
+        return np.asarray(fit.parameters.P)
 
     used = np.triu(used_mask(factors(strength)), 1)
     counts: dict[str, Callable[[], float]] = {
