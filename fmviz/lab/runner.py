@@ -266,8 +266,8 @@ class Run:
             figures |= self._prediction(*self.validation, parameters, "validation")
         model = self.problem.model
         used = model.union(parameters)
-        figures |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
-        figures |= model.further_counts(parameters)
+        by_order = {m: interactions_of(model, used, m) for m in orders_of(model)}
+        figures |= _by_order(model, used, by_order) | model.further_counts(parameters)
         if self.experiment.finds_caps and self.problem.n_machines is None:
             figures |= found_caps.caps_record(self.problem)
         each = [

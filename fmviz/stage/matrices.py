@@ -256,12 +256,10 @@ def encode_codes(values: ArrayLike, grey_diagonal: bool = False) -> tuple[NDArra
 
 def largest_interaction(factor: NDArray[np.floating[Any]]) -> float:
     """Return the largest magnitude off the diagonal of QQᵀ, zero if there is none."""
-    if factor.shape[0] < 2:
-        return 0.0
     wide = factor.astype(np.float64)
     gram = np.abs(wide @ wide.T)
     np.fill_diagonal(gram, 0.0)
-    return float(gram.max())
+    return float(gram.max(initial=0.0))
 
 
 def check_keys(panels: Sequence[Panel]) -> None:

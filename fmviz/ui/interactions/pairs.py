@@ -173,9 +173,8 @@ SAMPLES = (
 
 def _choose_samples(settings: Settings, reading: Opened) -> Average | None:
     """Draw the switch for samples and their progress; return the average once they are drawn."""
-    if reading.pairs is None or reading.model.why_no_threshold() is not None:
-        return None
-    if not widgets.param(settings, "samples", "Intervals, from samples"):
+    possible = reading.pairs is not None and reading.model.why_no_threshold() is None
+    if not possible or not widgets.param(settings, "samples", "Intervals, from samples"):
         return None
     results = read_samples(reading)
     if results is None:

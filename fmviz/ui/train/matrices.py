@@ -145,9 +145,8 @@ def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[st
 
     With `several`, the interactions of each order are counted in a column of their own.
     """
-    if dataset is None:
-        return {}
-    known = {m: sets for m in (2, 3) if (sets := true_sets(dataset, m)) is not None}
+    each = {} if dataset is None else {m: true_sets(dataset, m) for m in (2, 3)}
+    known = {m: sets for m, sets in each.items() if sets is not None}
     if not known:
         return {}
     counts = {
