@@ -363,8 +363,7 @@ def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
 def _names(run: StoredRun, d: int) -> Sequence[str]:
     """Return the names of the features, or their numbers, with a caption, if the data are missing."""
     try:
-        experiment = run.experiment
-        return load_dataset(experiment.dataset).feature_names
+        return load_dataset(run.experiment.dataset).feature_names
     except (ValueError, OSError) as error:
         st.caption(f"The features are numbered from 1, since their names cannot be read. {plain(error)}")
         return [str(j) for j in range(1, d + 1)]

@@ -185,8 +185,7 @@ def of_weight(query: Query, *, first: str = "", second: str = "", **changes: Any
 
 def of_rows(query: Query, *, first: str, second: str = "", **changes: Any) -> float:
     """Return in how many rows of the data one feature, or two at once, are not zero."""
-    experiment = _experiment(query, changes)
-    dataset = load_dataset(experiment.dataset)
+    dataset = load_dataset(_experiment(query, changes).dataset)
     i, j = (dataset.feature_names.index(name) for name in (first, second or first))
     return float(rows_with_all(dataset, np.array([[i, j]]))[0])
 

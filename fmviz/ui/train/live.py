@@ -331,8 +331,7 @@ class _News:
             return True
         view = job.view()
         scene = _scene(view, self.experiment, view.dataset, self.chosen)
-        state = _state(scene)
-        if self.seen == (seen := (view.version, state)):
+        if self.seen == (seen := (view.version, _state(scene))):
             return False
         self.seen = seen
         # The truth stays as it is.
