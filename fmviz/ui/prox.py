@@ -9,6 +9,7 @@ from fmviz.engine.counting import used_interactions
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
+from fmviz.lab.runs.provenance import array_hash
 from fmviz.lab.store.packing import pack_parameters
 from fmviz.plot import counts_figure
 from fmviz.stage import FactorFrame, Panel, encode_view
@@ -142,7 +143,7 @@ def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
         return (), None
     if settings.shows("matrix") and not settings.query().get("matrix"):
         st.caption("Too long for the link; download it instead.")
-    return ("pasted", lab.digest(P)), P
+    return ("pasted", array_hash(P, np.empty(0))), P
 
 
 # The slider stays visible while pictures and curves scroll.
@@ -350,6 +351,6 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         ),
         f"{', '.join(study.variant.label for study in studies)} at λ = {power} on P, "
         f"{P.shape[0]} × {P.shape[1]}",
-        data={"P": lab.digest(P)},
+        data={"P": array_hash(P, np.empty(0))},
     )
     widgets.python_block(source, "Prints the same counts and certificates.")

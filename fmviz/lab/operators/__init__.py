@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .matrices import DISTRIBUTIONS, MAX_ENTRY, MAX_FEATURES, MAX_RANK, digest, parse_matrix, sample
+from .matrices import DISTRIBUTIONS, MAX_ENTRY, MAX_FEATURES, MAX_RANK, parse_matrix, sample
 from .study import (
     EXPONENTS,
     VARIANTS,
@@ -25,7 +25,6 @@ __all__ = [
     "VARIANTS",
     "Study",
     "Variant",
-    "digest",
     "extinction",
     "parse_matrix",
     "python_source",
