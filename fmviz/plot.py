@@ -339,9 +339,9 @@ def counts_figure(studies: Sequence[Study], count: str, current: int | None = No
     lines = [
         (
             each.variant.label,
-            regularizer_color(each.variant.name),
+            regularizer_color(each.variant.penalty.name),
             each.interactions if count == "used interactions" else each.features,
-            int(each.variant.id != each.variant.name),
+            int(each.variant.id != each.variant.penalty.name),
         )
         for each in studies
     ]

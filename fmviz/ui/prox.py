@@ -242,7 +242,7 @@ def pictures(
         ]
         if isinstance(driver, int):
             frames = [frames[study.at(driver)]]
-        panels.append(Panel(study.variant.label, frames, color=regularizer_color(study.variant.name)))
+        panels.append(Panel(study.variant.label, frames, color=regularizer_color(study.variant.penalty.name)))
     return encode_view(
         panels,
         driver_key=driver if isinstance(driver, str) else None,
@@ -260,7 +260,7 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
     """Draw all that depends on λ; moving the slider reruns this fragment alone."""
     degree = settings["degree"]
     studies = [_study(token, name, degree, P) for name in chosen]
-    powers = any("degree" in study.variant.params for study in studies)
+    powers = any("degree" in study.variant.penalty.settings for study in studies)
     with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
         exponent = widgets.control(
             settings,
@@ -293,7 +293,7 @@ def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
         for study in studies:
             at = study.at(exponent)
             with st.container(border=True, height="stretch", key=f"prox_verdict_{study.variant.id}"):
-                chip = f'<span style="color:{regularizer_color(study.variant.name)}">■</span>'
+                chip = f'<span style="color:{regularizer_color(study.variant.penalty.name)}">■</span>'
                 st.markdown(f"**{chip} {study.variant.label}**", unsafe_allow_html=True)
                 widgets.certificate_badge(float(study.certificates[at]))
                 entries = counted(study.entries[at], "entry", "entries")

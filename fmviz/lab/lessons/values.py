@@ -94,7 +94,7 @@ def of_operator(
         "norm": lambda: float(np.linalg.norm(P[row])),
         "apart": lambda: sum(
             used_interactions(Q) > 0 and not _between(Q)
-            for Q in (variant.prox(P, 2.0**e) for e in operators.EXPONENTS)
+            for Q in (variant.penalty.prox(P, 2.0**e) for e in operators.EXPONENTS)
         ),
         "extinction": lambda: math.inf if (end := operators.extinction(P, variant)[0]) is None else end,
     }
@@ -108,7 +108,7 @@ def of_operator(
     one_of("count", count, (*of_given, *of_result))
     if count in of_given:
         return float(of_given[count]())
-    return float(of_result[count](variant.prox(P, 2.0 ** int(query["log2lambda"]))))
+    return float(of_result[count](variant.penalty.prox(P, 2.0 ** int(query["log2lambda"]))))
 
 
 def _between(Q: np.ndarray) -> float:
