@@ -25,6 +25,7 @@ from fmviz.estimators.bayesian import BayesianFM
 from fmviz.estimators.fitting import added
 from fmviz.figures import training as curves
 from fmviz.figures.palette import regularizer_color
+from fmviz.lab.background.job import EveryNth
 from fmviz.lab.background.thinned import Frame, Thinned
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
@@ -309,16 +310,10 @@ def _follow(widget: Any, experiment: Experiment) -> None:
 def _outcomes(experiment: Experiment) -> Iterator[Outcome]:
     """Train, and yield how far it is; the last has a message."""
     run = Run.prepare(experiment)
-    frames: list[Frame] = []
+    frames: EveryNth[Frame] = EveryNth(2 * MOST_FRAMES)
     records: list[dict[str, Any]] = []
-    stride = 1
     for snapshot in run.snapshots():
-        if len(frames) >= 2 * MOST_FRAMES:
-            del frames[1::2]
-            stride *= 2
-        if frames and len(records) % stride:
-            frames.pop()
-        frames.append(Frame.of(snapshot))
+        frames.add(snapshot.epoch, Frame.of(snapshot))
         records.append(snapshot.record())
         yield Outcome(
             title_of_settings(experiment.to_dict(), snapshot.epoch),
@@ -329,5 +324,5 @@ def _outcomes(experiment: Experiment) -> Iterator[Outcome]:
             snapshot.parameters,
             run.dataset,
             program=program(experiment),
-            frames=[*frames],
+            frames=frames.items(),
         )

@@ -6,6 +6,7 @@ columns and runs are escaped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ from fmviz.figures.palette import regularizer_color
 from fmviz.figures.tabular import literal
 from fmviz.lab.interpretation.effects import Effects, as_posterior
 from fmviz.lab.interpretation.reading import strongest_features
-from fmviz.lab.operators.study import EXPONENTS, VARIANTS, Study, pairs, study
+from fmviz.lab.operators.study import EXPONENTS, VARIANTS, Study, study
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.search.by_columns import effects_of
 from fmviz.lab.store import StoredRun, store
@@ -334,13 +335,13 @@ def comparison(
 def counts_figure(studies: Sequence[Study], count: str, current: int | None = None) -> tuple[go.Figure, str]:
     """Return the figure of what operators leave of one P against λ, and a sentence that describes it."""
     d = studies[0].Q.shape[1]
-    total = pairs(d) if count == "used interactions" else d
+    total = math.comb(d, 2) if count == "used interactions" else d
     lines = [
         (
             each.variant.label,
-            regularizer_color(each.variant.name),
+            regularizer_color(each.variant.penalty.name),
             each.interactions if count == "used interactions" else each.features,
-            int(each.variant.id != each.variant.name),
+            int(each.variant.id != each.variant.penalty.name),
         )
         for each in studies
     ]

@@ -142,11 +142,6 @@ class Outcome:
         """The number of finished epochs."""
         return int(self.history[-1]["epoch"]) if self.history else 0
 
-    @property
-    def unit(self) -> tuple[float, str]:
-        """The factor that converts errors to the unit of the target, and that unit."""
-        return (1.0, "") if self.dataset is None else self.dataset.unit
-
     @cached_property
     def wording(self) -> Wording:
         """The wording of effects of features on a single output."""
@@ -272,6 +267,7 @@ def html(outcome: Outcome) -> str:
     cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
     penalty, solver = cell(experiment.regularizer), cell(experiment.solver)
+    unit = (1.0, "") if outcome.dataset is None else outcome.dataset.unit
     # Those of the last epoch.
     strengths = ", ".join(
         f"{name_of(name)} = {cell(value)}" for name, value in experiment.strengths(outcome.epoch - 1).items()
@@ -289,7 +285,7 @@ def html(outcome: Outcome) -> str:
             for output in each[:_OUTPUTS]
             if (picture := picture_of([output])) is not None
         ],
-        cards=cards + [(label, cell(value), "", "") for label, value in in_units(last, outcome.unit).items()],
+        cards=cards + [(label, cell(value), "", "") for label, value in in_units(last, unit).items()],
         solved=f"{SOLVED:g}",
         columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
         model=f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}; {strengths}.",

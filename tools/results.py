@@ -18,10 +18,16 @@ from pathlib import Path
 
 from fmviz.figures import papers, sketch
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
-from fmviz.lab.papers.results import run_and_keep, unfinished
-from fmviz.lab.papers.shipped import heads, path_of
+from fmviz.lab.papers.results import (
+    heads,
+    kept_result,
+    kept_results,
+    path_of,
+    run_and_keep,
+    unfinished,
+    verdicts_of,
+)
 from fmviz.lab.store import store
-from fmviz.lab.store.results import kept_result, kept_results, verdicts_of
 
 MINUTES = 10.0
 

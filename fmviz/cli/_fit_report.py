@@ -183,10 +183,10 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
         "",
     ]
     if (columns := content["columns"]) is not None:
-        lines += ["Columns by what they change in predictions, each alone:"]
-        lines += [f"  {row['sentence']}" for row in columns["mains"][:_PRINTED]]
-        lines += ["", columns["message"]] + [f"  {row['sentence']}" for row in columns["pairs"]]
-        lines += ["", text_table(columns["errors"]), ""]
+        mains = [f"  {row['sentence']}" for row in columns["mains"][:_PRINTED]]
+        joint = [f"  {row['sentence']}" for row in columns["pairs"]]
+        lines += ["Columns by what they change in predictions, each alone:", *mains, ""]
+        lines += [columns["message"], *joint, "", text_table(columns["errors"]), ""]
     # Pairs that occur in no row, which change no prediction, are only in the files.
     met = pairs[pairs["rows_with_both"] > 0]
     shown = met if len(met) else pairs

@@ -96,8 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     """Print all artefacts with their last results."""
     from fmviz.lab.papers import ARTEFACTS, BUDGETS
-    from fmviz.lab.papers.results import last_results, unfinished
-    from fmviz.lab.store.results import newest
+    from fmviz.lab.papers.results import last_results, newest, unfinished
 
     rows: list[dict[str, Any]] = []
     with closing(open_store(arguments)) as store:
@@ -132,16 +131,14 @@ def report(artefact: Artefact, result: Result) -> str:
     budget = f"Budget: {result.budget}, {result.state} after {result.seconds:.0f} s."
     lines = [f"# {artefact.title}", "", f"{artefact.paper}.", "", budget, "", "## Statements", ""]
     for statement in artefact.statements:
-        lines += [f"**{statement.text}** ({statement.where})", ""]
         checks = [check for check in result.checks if check.statement == statement.key]
-        lines += [f"- {check.verdict.upper()} – {check.case}: {check.measured}" for check in checks]
-        lines.append("")
+        shown = (f"- {check.verdict.upper()} – {check.case}: {check.measured}" for check in checks)
+        lines += [f"**{statement.text}** ({statement.where})", "", *shown, ""]
     if compared := artefact.compared(result.tables):
         lines += ["## Published numbers", "", *table(compared), ""]
     for name, rows in result.tables.items():
-        lines += [f"## Table: {name}", ""]
-        lines += table(rows) if len(rows) <= _MOST_ROWS else [f"{len(rows):,} rows."]
-        lines.append("")
+        short = table(rows) if len(rows) <= _MOST_ROWS else [f"{len(rows):,} rows."]
+        lines += [f"## Table: {name}", "", *short, ""]
     lines += ["## What differs from the paper", "", *(f"- {text}" for text in result.differences), ""]
     settings = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
     versions = ", ".join(f"{name} {value}" for name, value in result.versions.items())

@@ -83,10 +83,11 @@ def main_effect(curve: pd.DataFrame, labels: Sequence[str] | None, name: str, un
             tickvals=[literal(word) for word in shown],
             ticktext=[short(word, 16) for word in shown],
         )
-    finish(figure, 230, 12, showlegend=False)
-    figure.update_xaxes(title_text=short(name, 36))
-    figure.update_yaxes(title_text=short(unit, 30), zeroline=True, zerolinecolor=palette.NEUTRAL)
-    return figure
+    return (
+        finish(figure, 230, 12, showlegend=False)
+        .update_xaxes(title_text=short(name, 36))
+        .update_yaxes(title_text=short(unit, 30), zeroline=True, zerolinecolor=palette.NEUTRAL)
+    )
 
 
 def curves_of_words(curves: pd.DataFrame, name: str, word: str, unit: str) -> go.Figure:
@@ -101,13 +102,12 @@ def curves_of_words(curves: pd.DataFrame, name: str, word: str, unit: str) -> go
             name=literal(str(level)),
             hovertemplate="%{x:.4g}: %{y:+.3g}",
         )
-    finish(figure, 360, 12)
-    figure.update_layout(legend_title_text=literal(word))
-    figure.update_xaxes(
-        title_text=literal(name), range=[curves.index.min(), curves.index.max()], tickformat="~g"
+    ends = [curves.index.min(), curves.index.max()]
+    return (
+        finish(figure, 360, 12, legend_title_text=literal(word))
+        .update_xaxes(title_text=literal(name), range=ends, tickformat="~g")
+        .update_yaxes(title_text=literal(unit), zeroline=True, zerolinecolor=palette.NEUTRAL)
     )
-    figure.update_yaxes(title_text=literal(unit), zeroline=True, zerolinecolor=palette.NEUTRAL)
-    return figure
 
 
 def surface(
@@ -145,7 +145,7 @@ def surface(
         for own, end in zip(labels, ends, strict=True)
     )
     heads = np.array([[f"{literal(a)}, {literal(b)}" for b in labels[1]] for a in labels[0]], dtype=object)
-    colors = palette.matrix_colors(dark)
+    colors = palette.DARK if dark else palette.LIGHT
     figure = go.Figure(
         go.Heatmap(
             z=effect,

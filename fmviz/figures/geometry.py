@@ -18,12 +18,6 @@ ZERO_SYMBOLS: tuple[str, ...] = ("circle", "line-ew-open", "line-ns-open", "x-th
 _CLEAR = "rgba(0,0,0,0)"
 
 
-def _fade(color: str, share: float) -> str:
-    """Return a hex colour with an opacity."""
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{share})"
-
-
 def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> dict[str, Any]:
     x, y = np.round(points, 4).T
     line = {"color": color, "width": width, "dash": dash}
@@ -81,7 +75,7 @@ def plane(
             {
                 **_line(level, color, 2.5 if ball else 1.0, "solid" if ball else "dot"),
                 "name": "unit ball" if ball else "level",
-                **({"fill": "toself", "fillcolor": _fade(color, 0.16)} if ball else {}),
+                **({"fill": "toself", "fillcolor": f"{color}29"} if ball else {}),
             }
         )
     for code, (shade, symbol) in enumerate(zip(ZERO_COLORS, ZERO_SYMBOLS, strict=True)):
@@ -169,7 +163,7 @@ def column_bars(before: np.ndarray, after: np.ndarray, threshold: float, soft: f
         y=size - remaining,
         base=0,
         name="taken away",
-        marker={"color": [_fade(palette.NEUTRAL, 0.35) if q else _fade(ORANGE, 0.55) for q in remaining]},
+        marker={"color": [f"{palette.NEUTRAL}59" if q else f"{ORANGE}8c" for q in remaining]},
         customdata=size,
         hovertemplate="%{x}: %{y:.4g} of %{customdata:.4g} taken away<extra></extra>",
     )
@@ -197,5 +191,4 @@ def column_bars(before: np.ndarray, after: np.ndarray, threshold: float, soft: f
             hovertemplate=f"{name} = %{{y:.4g}}<extra></extra>",
         )
     finish(figure, 330, barmode="overlay", bargap=0.35)
-    figure.update_yaxes(title="|p|", rangemode="tozero")
-    return figure
+    return figure.update_yaxes(title="|p|", rangemode="tozero")

@@ -61,17 +61,15 @@ def waterfall(
             connector={"line": {"color": palette.NEUTRAL, "width": 1, "dash": "dot"}},
         )
     )
-    finish(figure, 26 * len(every) + 70, 12, showlegend=False)
     # Room for the values outside the bars.
-    figure.update_layout(margin_r=64)
+    finish(figure, 26 * len(every) + 70, 12, showlegend=False, margin_r=64)
     ends = np.cumsum(values)
     spread = float(np.ptp(ends)) or abs(total) or 1.0
     if min(abs(ends)) < 2 * spread:
         ends = np.append(ends, 0.0)
     room = 0.16 * (float(np.ptp(ends)) or spread)
     figure.update_xaxes(title=unit, range=[ends.min() - room, ends.max() + room], zeroline=True)
-    figure.update_yaxes(autorange="reversed")
-    return figure
+    return figure.update_yaxes(autorange="reversed")
 
 
 def short(text: str, most: int) -> str:
@@ -111,7 +109,7 @@ def two_rows(
     """
     k = values.shape[1]
     columns = np.arange(1, k + 1)
-    colors = palette.matrix_colors(dark)
+    colors = palette.DARK if dark else palette.LIGHT
     thresholded = pulls is not None and thresholds is not None
     by_norm = pulls is not None and pulls.shape[1] == 1
     heights = {"row_heights": [0.42, 0.58], "vertical_spacing": 0.2} if thresholded else {}

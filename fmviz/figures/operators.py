@@ -84,8 +84,8 @@ def counts_figure(
         range=[min(x) - 0.5, max(x) + 0.5],
         unifiedhovertitle={"text": "λ = %{customdata[0]} = %{customdata[1]}"},
     )
-    figure.update_yaxes(title=what.capitalize())
     figure.update_yaxes(
+        title=what.capitalize(),
         range=[-0.04 * max(total, 1), 1.06 * max(total, 1)],
         tickformat=",d",
         dtick=1 if total <= 8 else None,  # else plotly puts ticks between whole numbers

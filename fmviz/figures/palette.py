@@ -85,11 +85,6 @@ NEUTRAL = "#7d8590"
 """The colour of whatever belongs to no regularizer, on both themes."""
 
 
-def matrix_colors(dark: bool = False) -> MatrixColors:
-    """Return the colours of a matrix on the dark or on the light theme."""
-    return DARK if dark else LIGHT
-
-
 def regularizer_color(name: str) -> str:
     """Return the colour of a regularizer: its own, or a spare one chosen by its name."""
     return REGULARIZER_COLORS.get(name) or SPARE_COLORS[crc32(name.encode()) % len(SPARE_COLORS)]
@@ -108,7 +103,7 @@ def diverging_colorscale(dark: bool = False) -> list[tuple[float, str]]:
     Both arms meet at one half without blending, so an exact zero drawn with this scale would look like the
     smallest positive value: leave zeros out (as NaN) and give them `MatrixColors.zero` as the background.
     """
-    colors = matrix_colors(dark)
+    colors = DARK if dark else LIGHT
     low, high = np.linspace(0.0, 0.5, len(colors.negative)), np.linspace(0.5, 1.0, len(colors.positive))
     stops = zip((*low, *high), (*colors.negative[::-1], *colors.positive), strict=True)
     return [(float(place), color) for place, color in stops]

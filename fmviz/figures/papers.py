@@ -41,8 +41,7 @@ def _means(rows: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
 
 def _subplots(down: int, across: int, titles: Sequence[str], **layout: Any) -> go.Figure:
     figure = make_subplots(down, across, subplot_titles=list(map(in_powers, titles)), **layout)
-    figure.update_annotations(font_size=12)
-    return figure.update_layout(margin={"l": 8, "r": 8, "t": 40, "b": 8})
+    return figure.update_annotations(font_size=12).update_layout(margin={"l": 8, "r": 8, "t": 40, "b": 8})
 
 
 class _Panels:
@@ -97,8 +96,7 @@ class _Panels:
     def titled(self, x_title: str = "", y_title: str = "") -> go.Figure:
         """Return the figure with its axes named."""
         self.figure.update_xaxes(title_text=x_title)
-        self.figure.update_yaxes(title_text=y_title, col=1)
-        return self.figure
+        return self.figure.update_yaxes(title_text=y_title, col=1)
 
 
 def descent(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:

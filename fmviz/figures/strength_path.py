@@ -114,22 +114,21 @@ def path(
                 name="chosen",
             )
     if log_x:
-        figure.update_xaxes(log_counts_axis(float(table[x].max())))
+        axis = log_counts_axis(float(table[x].max()))
     elif x == "used_interactions":
-        figure.update_xaxes(rangemode="tozero", tickformat=",d")
+        axis = {"rangemode": "tozero", "tickformat": ",d"}
     else:
-        figure.update_xaxes(type="log", dtick=1, exponentformat="power")
+        axis = {"type": "log", "dtick": 1, "exponentformat": "power"}
         if ends is not None:
             low, high = np.log10(ends)
             margin = 0.03 * (high - low)
-            figure.update_xaxes(range=[low - margin, high + margin])
+            axis["range"] = [low - margin, high + margin]
     if mark is not None:
         figure.add_vline(mark, line={"color": palette.NEUTRAL, "width": 1.4, "dash": "dash"})
-    figure.update_xaxes(title=X_TITLES[x])
-    figure.update_yaxes(title=metric.label)
+    figure.update_xaxes(axis, title=X_TITLES[x])
     if counts:
         few = table[y].max() <= 5
-        figure.update_yaxes(rangemode="tozero", tickformat=",d", dtick=1 if few else None)
+        figure.update_yaxes(title=metric.label, rangemode="tozero", tickformat=",d", dtick=1 if few else None)
     else:
         figure.update_yaxes(metric_axis(metric, table[y]))
     if small:

@@ -96,8 +96,7 @@ def finish(figure: go.Figure, height: int, top: int = 34, **layout: object) -> g
     )
     figure.update_layout(layout, overwrite=True)
     figure.update_xaxes(automargin=True, zeroline=False)
-    figure.update_yaxes(automargin=True, zeroline=False)
-    return figure
+    return figure.update_yaxes(automargin=True, zeroline=False)
 
 
 @dataclass(frozen=True)
@@ -346,8 +345,9 @@ def confusion(counts: np.ndarray, labels: Sequence[str]) -> go.Figure:
     )
     figure.update_xaxes(title_text="predicted", type="category", constrain="domain")
     figure.update_yaxes(title_text="true", type="category", autorange="reversed", scaleanchor="x")
-    figure.update_layout(height=min(560, 160 + 32 * len(names)), margin={"l": 10, "r": 10, "t": 10, "b": 10})
-    return figure
+    return figure.update_layout(
+        height=min(560, 160 + 32 * len(names)), margin={"l": 10, "r": 10, "t": 10, "b": 10}
+    )
 
 
 _BINS = 60

@@ -23,6 +23,7 @@ from fmviz.engine.starts.informed import informed_solver, informed_start, why_em
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import Dataset
+from fmviz.lab.datasets.drawn import pair_weights
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.runs import found_caps
@@ -265,8 +266,8 @@ class Run:
             figures |= self._prediction(*self.validation, parameters, "validation")
         model = self.problem.model
         used = model.union(parameters)
-        figures |= _by_order(model, used, {m: interactions_of(model, used, m) for m in orders_of(model)})
-        figures |= model.further_counts(parameters)
+        by_order = {m: interactions_of(model, used, m) for m in orders_of(model)}
+        figures |= _by_order(model, used, by_order) | model.further_counts(parameters)
         if self.experiment.finds_caps and self.problem.n_machines is None:
             figures |= found_caps.caps_record(self.problem)
         each = [
@@ -350,13 +351,8 @@ def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
     """Return the (d, d) indicator matrix of the true pairs, or None if they are unknown."""
-    if dataset.true_pairs is None:
-        return None
-    d = dataset.X.shape[1]
-    structure = np.zeros((d, d))
-    for i, j in dataset.true_pairs:
-        structure[i, j] = structure[j, i] = 1.0
-    return structure
+    pairs = dataset.true_pairs
+    return None if pairs is None else pair_weights(dataset.X.shape[1], pairs)
 
 
 def truth_of(dataset: Dataset) -> np.ndarray | None:

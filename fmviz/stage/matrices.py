@@ -256,12 +256,10 @@ def encode_codes(values: ArrayLike, grey_diagonal: bool = False) -> tuple[NDArra
 
 def largest_interaction(factor: NDArray[np.floating[Any]]) -> float:
     """Return the largest magnitude off the diagonal of QQᵀ, zero if there is none."""
-    if factor.shape[0] < 2:
-        return 0.0
     wide = factor.astype(np.float64)
     gram = np.abs(wide @ wide.T)
     np.fill_diagonal(gram, 0.0)
-    return float(gram.max())
+    return float(gram.max(initial=0.0))
 
 
 def check_keys(panels: Sequence[Panel]) -> None:
@@ -283,33 +281,25 @@ def check_keys(panels: Sequence[Panel]) -> None:
             )
 
 
-class _Sections:
-    """Collects arrays; equal arrays are stored once."""
-
-    def __init__(self) -> None:
-        self.blobs: list[bytes] = []
-        self.size = 0
-        self._seen: dict[bytes, int] = {}
-
-    def add(self, array: np.ndarray[Any, Any]) -> int:
-        raw = array.tobytes()
-        name = hashlib.blake2b(raw, digest_size=16).digest()
-        if name not in self._seen:
-            self._seen[name] = self.size
-            pad = -len(raw) % 4
-            self.blobs.append(raw + b"\0" * pad)
-            self.size += len(raw) + pad
-        return self._seen[name]
-
-
 class _Encoder:
     """Collects the numbers of panels, and what they have in common."""
 
     def __init__(self, gram_scale: float | None) -> None:
         self.gram_scale = gram_scale
-        self.sections = _Sections()
+        # Where each array begins; equal ones are stored once.
+        self.sections: dict[bytes, int] = {}
+        self.size = 0
         self.factor_top = self.gram_top = 0.0
         self.grey = False
+
+    def add(self, array: np.ndarray[Any, Any]) -> int:
+        """Store an array, and return where it begins."""
+        raw = array.tobytes()
+        raw += b"\0" * (-len(raw) % 4)
+        if raw not in self.sections:
+            self.sections[raw] = self.size
+            self.size += len(raw)
+        return self.sections[raw]
 
     def panel(self, panel: Panel) -> dict[str, Any]:
         """Return the kind, the shape and the frames of a panel."""
@@ -339,7 +329,7 @@ class _Encoder:
                     entry["scale"] = float(frame.scale)
                     used = np.abs(array[~skipped].astype(np.int16)).max(initial=0)
                     self.gram_top = max(self.gram_top, entry["scale"] * (float(used) / 127) ** 2)
-            entry["at"] = self.sections.add(array)
+            entry["at"] = self.add(array)
             frames.append(entry)
         factor = isinstance(panel.frames[0], FactorFrame)
         return {
@@ -366,7 +356,7 @@ def encode_frames(panels: Mapping[int, Panel], *, gram_scale: float | None) -> t
     """
     encoder = _Encoder(gram_scale)
     drawn = [{"place": place, **encoder.panel(panel)} for place, panel in panels.items()]
-    return {"panels": drawn, "scales": encoder.scales}, b"".join(encoder.sections.blobs)
+    return {"panels": drawn, "scales": encoder.scales}, b"".join(encoder.sections)
 
 
 def _strings(labels: Sequence[str] | None) -> list[str] | None:
@@ -475,12 +465,11 @@ def encode_view(
         }
         for panel in panels
     ]
-    scales = encoder.scales
     header: dict[str, Any] = {
         "driver": driver_key,
         "show": show,
         "names": _strings(feature_names),
-        "scales": scales,
+        "scales": encoder.scales,
         "signed": signed,
         "skipped": "diagonal, not an interaction" if encoder.grey else "",
         "player": player,
@@ -502,7 +491,7 @@ def encode_view(
         "panels": drawn,
         **(more or {}),
     }
-    body = b"".join(encoder.sections.blobs)
+    body = b"".join(encoder.sections)
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False)
     header["digest"] = hashlib.blake2b(text.encode() + body, digest_size=8).hexdigest()
     packed = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()

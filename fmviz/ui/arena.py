@@ -19,7 +19,6 @@ from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import (
-    compare_supports,
     describe_support,
     joined,
     say_where_exact,
@@ -105,7 +104,8 @@ def draw(
         place=left,
     )
     widgets.param(settings, along, "Watch", labels=_ALONG, place=right)
-    shown = _learning(plan, nearest) if task is None or settings[along] == "epochs" else task
+    learning = f"epochs:{plan.digest}:{nearest!r}", partial(learn, plan, nearest)
+    shown = shared_task(*learning) if task is None or settings[along] == "epochs" else task
     epochs = shown is not task
     asked = pair is not None and settings.shows("why", "Why")
     options: dict[str, Any] = {
@@ -197,10 +197,6 @@ def _saved(plan: PathPlan, task: Task, strength: float, epochs: bool) -> str:
         return page(f"Epoch by epoch at λ = {strength:g}", plan.base, _epochs(plan, task.view()))
     start, panels = plan.lambdas.index(strength), models_along(plan, task.view(), plan.lambdas)
     return page("Regularizers under one λ", plan.base, panels, start=start, program=path_program(plan))
-
-
-def _learning(plan: PathPlan, strength: float) -> Task:
-    return shared_task(f"epochs:{plan.digest}:{strength!r}", partial(learn, plan, strength))
 
 
 def page(
@@ -299,7 +295,11 @@ def _picture(
     frames, truth = next(iter(panels.values())), truth_of(dataset)
     if truth is None or len(frames) == 1 or not curves:
         return picture
-    f1 = {name: [_f1(frame, truth) for frame in frames] for name, frames in panels.items()}
+    # A model that is not there yet has none.
+    f1 = {
+        name: [None if frame.notice else metrics.support_f1(truth, frame.values) for frame in frames]
+        for name, frames in panels.items()
+    }
     strengths = [float(frame.key.removeprefix("λ = ")) for frame in frames] if along else []
     series = [
         {
@@ -322,13 +322,6 @@ def _picture(
         exact = {PENALTIES[name].label: [value == 1.0 for value in values] for name, values in f1.items()}
         sentence = say_where_exact(exact, strengths)
     return replace(picture, charts=[chart], state=("", "", sentence))
-
-
-def _f1(frame: FactorFrame, truth: np.ndarray) -> float | None:
-    """Return F1 of the pairs in a picture; None where the model is not there yet."""
-    if frame.notice:
-        return None
-    return compare_supports(truth, metrics.used_pairs(np.asarray(frame.values))).f1
 
 
 def _scale(dataset: Dataset) -> float | None:

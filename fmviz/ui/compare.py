@@ -339,8 +339,7 @@ def _draw_pairs(runs: RunStore, groups: Groups) -> None:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
-    """Return the pair weights of a run, or why there are none."""
-    del updated  # A run that has grown has others.
+    """Return the pair weights of a run, or why there are none; `updated` is part of the cache key."""
     stored, parameters = _runs.get(run), _runs.parameters(run)
     if parameters is None:
         return f"{title_of_run(stored)} has no parameters: it ended before its first epoch."
@@ -364,8 +363,7 @@ def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
 def _names(run: StoredRun, d: int) -> Sequence[str]:
     """Return the names of the features, or their numbers, with a caption, if the data are missing."""
     try:
-        experiment = run.experiment
-        return load_dataset(experiment.dataset).feature_names
+        return load_dataset(run.experiment.dataset).feature_names
     except (ValueError, OSError) as error:
         st.caption(f"The features are numbered from 1, since their names cannot be read. {plain(error)}")
         return [str(j) for j in range(1, d + 1)]

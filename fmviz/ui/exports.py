@@ -13,6 +13,7 @@ from fmviz.lab.background.task import TaskState
 from fmviz.lab.runs.changes import with_strengths
 from fmviz.lab.runs.program import program
 from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.store.packing import pack_parameters
 from fmviz.lab.store.table import title_of_settings
 from fmviz.ui import widgets
 
@@ -37,7 +38,7 @@ def draw_exports(view: JobView) -> None:
         )
         widgets.download(
             "Model (npz)",
-            lambda: widgets.npz_of(
+            lambda: pack_parameters(
                 {
                     **{part: array for part, array in parameters.items() if array.size},
                     "feature_names": np.array(dataset.feature_names),

@@ -176,9 +176,8 @@ def _figure(
     """Return a picture of the unit ball and the flow, and what there is to see."""
     place, strength = settings["plane"], settings["strength"]
     # Beyond the largest λ, to show entries that approach zero but never reach it.
-    path = lab.prox_path(
-        section, name, point.tolist(), np.concatenate([np.linspace(0, 4, 60), 2.0 ** np.arange(3, 12)])
-    )
+    strengths = [*np.linspace(0, 4, 60), *2.0 ** np.arange(3, 12)]
+    path = np.concatenate([lab.prox_of(section, name, point[None], at) for at in strengths])
     figure = figures.plane(
         _levels(place, name),
         *_ways(place, name, strength),

@@ -25,11 +25,17 @@ from fmviz.figures.palette import SIGNALS
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact, Result
-from fmviz.lab.papers.results import last_kept, last_results, run_and_keep, unfinished
-from fmviz.lab.papers.shipped import shipped_picture, shipped_results
+from fmviz.lab.papers.results import (
+    Kept,
+    last_kept,
+    last_results,
+    newest,
+    run_and_keep,
+    shipped_results,
+    unfinished,
+)
 from fmviz.lab.runs.program import paper_program
 from fmviz.lab.store import StoreError, store
-from fmviz.lab.store.results import Kept, newest
 from fmviz.typography import in_powers
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import chart
@@ -129,7 +135,7 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
         # One that was made under another protocol has no picture.
         with suppress(ValueError):
             key = last.artefact, last.budget, last.created
-            picture = shipped_picture(last.artefact) if last.shipped else _drawn(*key)
+            picture = last.picture if last.shipped else _drawn(*key)
             st.image(picture, width="stretch", alt=f"One panel of {artefact.title}.")
         with st.container(horizontal=True, gap="xsmall"):
             _badges(last.verdicts)

@@ -162,8 +162,7 @@ def base_of(settings: Settings) -> Experiment:
 
 def load_suggested(settings: Settings, linked: bool = False) -> None:
     """Load the suggested settings of the chosen data set; links keep their original defaults."""
-    wanted = suggested(settings["dataset"], "fm")
-    values = wanted.to_dict()
+    values = suggested(settings["dataset"], "fm").to_dict()
     settings.set(**{name: values[name] for name in _SHARED})
     if linked:
         low, high = suggested_range(settings["dataset"])

@@ -9,6 +9,8 @@ from fmviz.engine.counting import used_interactions
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab import operators as lab
+from fmviz.lab.runs.provenance import array_hash
+from fmviz.lab.store.packing import pack_parameters
 from fmviz.plot import counts_figure
 from fmviz.stage import FactorFrame, Panel, encode_view
 from fmviz.typography import counted
@@ -141,7 +143,7 @@ def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
         return (), None
     if settings.shows("matrix") and not settings.query().get("matrix"):
         st.caption("Too long for the link; download it instead.")
-    return ("pasted", lab.digest(P)), P
+    return ("pasted", array_hash(P, np.empty(0))), P
 
 
 # The slider stays visible while pictures and curves scroll.
@@ -240,7 +242,7 @@ def pictures(
         ]
         if isinstance(driver, int):
             frames = [frames[study.at(driver)]]
-        panels.append(Panel(study.variant.label, frames, color=regularizer_color(study.variant.name)))
+        panels.append(Panel(study.variant.label, frames, color=regularizer_color(study.variant.penalty.name)))
     return encode_view(
         panels,
         driver_key=driver if isinstance(driver, str) else None,
@@ -258,7 +260,7 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
     """Draw all that depends on λ; moving the slider reruns this fragment alone."""
     degree = settings["degree"]
     studies = [_study(token, name, degree, P) for name in chosen]
-    powers = any("degree" in study.variant.params for study in studies)
+    powers = any("degree" in study.variant.penalty.settings for study in studies)
     with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
         exponent = widgets.control(
             settings,
@@ -291,7 +293,7 @@ def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
         for study in studies:
             at = study.at(exponent)
             with st.container(border=True, height="stretch", key=f"prox_verdict_{study.variant.id}"):
-                chip = f'<span style="color:{regularizer_color(study.variant.name)}">■</span>'
+                chip = f'<span style="color:{regularizer_color(study.variant.penalty.name)}">■</span>'
                 st.markdown(f"**{chip} {study.variant.label}**", unsafe_allow_html=True)
                 widgets.certificate_badge(float(study.certificates[at]))
                 entries = counted(study.entries[at], "entry", "entries")
@@ -329,7 +331,7 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
     power = f"2^{exponent}"
     widgets.download(
         "P and all Q (npz)",
-        lambda: widgets.npz_of(
+        lambda: pack_parameters(
             {
                 "P": P,
                 "lambdas": np.array([2.0**e for e in lab.EXPONENTS]),
@@ -349,6 +351,6 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         ),
         f"{', '.join(study.variant.label for study in studies)} at λ = {power} on P, "
         f"{P.shape[0]} × {P.shape[1]}",
-        data={"P": lab.digest(P)},
+        data={"P": array_hash(P, np.empty(0))},
     )
     widgets.python_block(source, "Prints the same counts and certificates.")

@@ -7,6 +7,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
 from weakref import WeakValueDictionary
@@ -18,6 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from fmviz.engine.memory import in_words
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
+from fmviz.lab.files import data_folder
 from fmviz.lab.quotas import uploads_limit
 from fmviz.lab.uploads import is_upload, library
 
@@ -74,6 +76,7 @@ SESSION_BYTES = 200_000_000
 _BROUGHT = "fmviz:own:uploads"
 
 
+@dataclass(eq=False)
 class SessionUploads:
     """What a session has brought, which goes with it.
 
@@ -85,9 +88,9 @@ class SessionUploads:
         The sizes of those that could, which are kept on the disk.
     """
 
-    def __init__(self) -> None:
-        self.file, self.data = "", b""
-        self.kept: dict[str, int] = {}
+    file: str = ""
+    data: bytes = b""
+    kept: dict[str, int] = field(default_factory=dict)
 
     def bring(self, file: str, data: bytes) -> None:
         """Take in a file in place of the one that was not read; nothing of one that is kept."""
@@ -126,7 +129,8 @@ def room(session: str | None = None) -> tuple[float, float]:
     in_memory.update(_arriving)
     in_memory.update({name: len(uploads.data) for name, uploads in list(_sessions.items())})
     kept = 0 if (mine := _sessions.get(session)) is None else sum(mine.kept.values())
-    in_all = uploads_limit() - in_memory.total() - library.kept_bytes()
+    stored = sum(path.stat().st_size for path in data_folder().glob("file_*"))
+    in_all = uploads_limit() - in_memory.total() - stored
     return SESSION_BYTES - in_memory[session] - kept, in_all
 
 

@@ -68,9 +68,9 @@ def render() -> None:
                     plain(label), icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script)
                 )
         st.subheader("See what an operator does")
-        _cards(navigation.PROX, "operators")
+        _cards(navigation.PROX, "operators", "See it")
         st.subheader("Watch a model learn")
-        _cards(navigation.TRAIN, "training")
+        _cards(navigation.TRAIN, "training", "Train it")
 
 
 @fragment
@@ -100,7 +100,7 @@ def _arena(settings: Settings) -> None:
         fits()
 
 
-def _cards(target: navigation.Link, group: str) -> None:
+def _cards(target: navigation.Link, group: str, action: str) -> None:
     cards = [preset for preset in presets() if preset.card and preset.target == target]
     for number, (column, preset) in enumerate(zip(st.columns(len(cards)), cards, strict=True)):
         with column.container(border=True, height="stretch", key=f"start_{group}_{number}"):
@@ -110,7 +110,7 @@ def _cards(target: navigation.Link, group: str) -> None:
                 navigation.page_link(
                     preset.target,
                     preset.query,
-                    label=f"**{preset.action}**",
+                    label=f"**{action}**",
                     icon=":material/arrow_forward:",
                     icon_position="right",
                 )

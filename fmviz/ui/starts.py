@@ -35,11 +35,9 @@ def follow_data(
     if before == settings["dataset"] and not linked:
         return
     st.session_state[key] = settings["dataset"]
-    if linked and not settings.brought.isdisjoint(names):
-        return
-    if before is None and not linked and not settings.query().keys().isdisjoint(names):
-        return
-    load(linked)
+    given = settings.brought if linked else settings.query().keys() if before is None else ()
+    if set(names).isdisjoint(given):
+        load(linked)
 
 
 def draw_thresholds(*experiments: Experiment) -> None:
@@ -58,10 +56,8 @@ def draw_thresholds(*experiments: Experiment) -> None:
 
 def _threshold(experiment: Experiment) -> str | None:
     """Return in words from which λ on there is no interaction, or None where that cannot be said."""
-    if experiment.dataset.spec.unavailable() is not None:
-        return None
-    bound = lambda_max(experiment)
-    if bound is None:
+    available = experiment.dataset.spec.unavailable() is None
+    if not available or (bound := lambda_max(experiment)) is None:
         return None
     low, high = bound
     if experiment.model.multi_output:

@@ -7,7 +7,6 @@ setting's declaration, and returns the present value.
 from __future__ import annotations
 
 import inspect
-import io
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Literal
@@ -391,13 +390,6 @@ def folded(
 
 
 # --------------------------------------------------------------------------------------------- downloads
-
-
-def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return arrays as a compressed .npz file."""
-    sink = io.BytesIO()
-    np.savez_compressed(sink, **dict(arrays))  # type: ignore[arg-type]
-    return sink.getvalue()
 
 
 def download(

@@ -71,7 +71,7 @@ def test_study_agrees_with_the_public_functions(name, distribution):
     variant = lab.VARIANTS[name]
     first = lab.study(P, variant)
     for at, e in enumerate(lab.EXPONENTS):
-        Q = fmviz.prox(variant.name, P, 2.0**e, **variant.params)
+        Q = fmviz.prox(variant.penalty.name, P, 2.0**e, **variant.penalty.settings)
         np.testing.assert_array_equal(first.Q[at], Q)
         assert first.interactions[at] == used_interactions(Q)
         assert first.features[at] == used_features(Q)
@@ -86,10 +86,10 @@ def test_zero_from_is_where_the_operator_turns_zero(name, paper):
     limit, survivors = lab.extinction(paper, variant)
     if limit is None:
         assert survivors.any()
-        assert variant.prox(paper, 2.0**30).any()
+        assert variant.penalty.prox(paper, 2.0**30).any()
     else:
-        assert not variant.prox(paper, limit).any()
-        assert variant.prox(paper, np.nextafter(limit, 0)).any()
+        assert not variant.penalty.prox(paper, limit).any()
+        assert variant.penalty.prox(paper, np.nextafter(limit, 0)).any()
 
 
 def test_l1_and_l21_end_at_the_largest_entry_and_row(paper):
@@ -103,7 +103,7 @@ def test_l1_and_l21_end_at_the_largest_entry_and_row(paper):
 @pytest.mark.parametrize("name", ["l1", "l21", "ti"])
 def test_what_stays_loses_the_same(name, paper):
     variant = lab.VARIANTS[name]
-    Q = variant.prox(paper, 0.5)
+    Q = variant.penalty.prox(paper, 0.5)
     table = lab.worked_table(paper, Q, variant, 2, most=200)
     stays = table["after"] > 0
     assert stays.sum() == np.count_nonzero(np.linalg.norm(Q, axis=1) if name == "l21" else Q[:, 2])
@@ -117,7 +117,8 @@ def test_python_source_prints_the_same_counts(pasted):
     variants = [lab.VARIANTS[name] for name in ALL]
     code = lab.python_source(variants, -2, d=20, k=4, distribution="blocks", seed=5, P=P if pasted else None)
     for line, variant in zip(printed(code), variants, strict=True):
-        Q = variant.prox(P, 0.25)
+        Q = variant.penalty.prox(P, 0.25)
         assert line.startswith(
-            f"{variant.name} {dict(variant.params)} {used_interactions(Q)} {used_features(Q)} "
+            f"{variant.penalty.name} {dict(variant.penalty.settings)} "
+            f"{used_interactions(Q)} {used_features(Q)} "
         )

@@ -14,11 +14,10 @@ import pytest
 from lab.tiny_papers import TINY
 
 from fmviz.figures.papers import draw
-from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, base, find, results, shipped
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, base, find, results
 from fmviz.lab.papers.base import over_grid, trials_of
 from fmviz.lab.papers.reproduction import Reproduction, use
-from fmviz.lab.papers.results import last_kept, run_and_keep, unfinished
-from fmviz.lab.store.results import kept_results
+from fmviz.lab.papers.results import kept_results, last_kept, run_and_keep, unfinished
 from tools.results import keep_shipped
 
 
@@ -35,35 +34,35 @@ def test_an_artefact_declares_what_it_is(name):
 
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_our_numbers_are_drawn_and_their_verdicts_stay(name):
-    (budget,) = (budget for artefact, budget in shipped.shipped_results() if artefact == name)
-    ours = Result.from_dict(shipped.shipped_result(name, budget))
+    (budget,) = (budget for artefact, budget in results.shipped_results() if artefact == name)
+    ours = Result.from_dict(results.shipped_result(name, budget))
     assert last_kept(ARTEFACTS[name], budget) == ours, "it is of the protocol of today, and judged alike"
     assert ours.checks
     assert draw(ours.tables, **ARTEFACTS[name].picture).data
-    assert shipped.shipped_picture(name).startswith("<svg ")
+    assert results.heads()[name]["picture"].startswith("<svg ")
     assert not re.search(r"(?<![\w/:.])/(work|tmp|home|root)\b", json.dumps(ours.to_dict()))
 
 
 def test_our_results_are_small():
-    assert sum(path.stat().st_size for path in shipped.FOLDER.glob("*.gz")) < 1_500_000
+    assert sum(path.stat().st_size for path in results.FOLDER.glob("*.gz")) < 1_500_000
 
 
 def test_a_result_is_shipped_and_read_back(monkeypatch, tmp_path):
     ours = last_kept(ARTEFACTS["atarashi2021_fig10"], "full")
     last = replace(ours, settings={"data": ["here", "elsewhere"]}, data={"here": "1f"})
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
     try:
-        shipped.heads.cache_clear()
+        results.heads.cache_clear()
         keep_shipped(last.to_dict(), 5.2, "<svg></svg>")
-        assert shipped.shipped_result(last.artefact, "quick") is None
-        assert Result.from_dict(shipped.shipped_result(last.artefact, "full")) == last
-        (kept,) = shipped.shipped_results().values()
+        assert results.shipped_result(last.artefact, "quick") is None
+        assert Result.from_dict(results.shipped_result(last.artefact, "full")) == last
+        (kept,) = results.shipped_results().values()
         assert (kept.created, kept.without, kept.shipped) == (5, ("elsewhere",), True)
         assert sum(kept.verdicts.values()) == len(last.checks)
         with pytest.raises(ValueError, match="another protocol"):
             last_kept(ARTEFACTS[last.artefact], "full")
     finally:
-        shipped.heads.cache_clear()
+        results.heads.cache_clear()
 
 
 def numbers(result: Result) -> dict:

@@ -19,8 +19,9 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.attributes import NONE, Attributes
 from fmviz.lab.interpretation.decomposition import decompose
 from fmviz.lab.interpretation.reading import (
-    Search,
+    exact_search,
     mean_squares,
+    name_matches,
     rows_with_all,
     strongest_features,
 )
@@ -142,17 +143,17 @@ def test_search_and_siblings_narrow_the_ranking_down(rng):
     siblings = sum(math.comb(len(columns), 2) for columns in (a.columns for a in attributes.all))
     assert ranking.siblings == siblings
     assert ranking.total == math.comb(d, 2) - siblings
-    hits = Search("head_shape; body").hits(dataset.feature_names, dataset.groups)
+    hits = name_matches("head_shape; body", dataset.feature_names, dataset.groups)
     ranking = pairs.ranked(1000, attributes.of_column, hits)
     names = np.array(dataset.feature_names)
     for i, j in names[ranking.sets]:
         assert "head_shape" in i + j
         assert "body" in i + j
     assert ranking.total == 9
-    (exact,) = Search('"jacket=1"').hits(["jacket=1", "jacket=10"], ["jacket", "jacket"])
+    (exact,) = name_matches('"jacket=1"', ["jacket=1", "jacket=10"], ["jacket", "jacket"])
     assert exact.tolist() == [True, False]
-    assert Search.exactly("jacket=1") == '"jacket=1"'
-    assert Search.exactly("a;b") == ""
+    assert exact_search("jacket=1") == '"jacket=1"'
+    assert exact_search("a;b") == ""
 
 
 @pytest.mark.parametrize("name", ["planted_interactions", "flights"])

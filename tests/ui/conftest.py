@@ -27,7 +27,7 @@ from ui.sentences import Sentences
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.lab.papers import shipped
+from fmviz.lab.papers import results
 from fmviz.lab.search.arena import STRENGTH, arena_plan
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
@@ -69,7 +69,7 @@ def _small_arena(monkeypatch: pytest.MonkeyPatch) -> None:
 def _without_our_results(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the results that come with fmviz, which change, but for tests marked `shipped_results`."""
     if request.node.get_closest_marker("shipped_results") is None:
-        monkeypatch.setattr(shipped, "heads", dict)
+        monkeypatch.setattr(results, "heads", dict)
 
 
 @pytest.fixture(autouse=True)

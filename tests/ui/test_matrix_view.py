@@ -255,7 +255,7 @@ def test_zeros_have_their_own_colour_and_the_diagonal_is_grey(open_view, shoot, 
     page = open_view(color_scheme=scheme)
     seen = page.evaluate(READ)
     assert seen["theme"] == scheme
-    theme = palette.matrix_colors(scheme == "dark")
+    theme = palette.DARK if scheme == "dark" else palette.LIGHT
     zeros = np.abs(P) <= 1.6 * 0.5
     factor, gram = (colors_of(x) for x in seen["pixels"][:2])
     np.testing.assert_array_equal((factor == bytes_of(theme.zero)).all(axis=2), zeros)

@@ -17,11 +17,10 @@ from fmviz.__main__ import main
 from fmviz.figures import papers as figures
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, base, shipped
-from fmviz.lab.papers.results import last_kept
+from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, base, results
+from fmviz.lab.papers.results import keep_result, kept_results, last_kept
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
-from fmviz.lab.store.results import keep_result, kept_results
 
 NAME = "atarashi2021_fig2"
 
@@ -72,7 +71,7 @@ def test_every_artefact_has_a_card(executor):
 def test_ours_stands_where_nothing_was_run(executor, store):
     app = page()
     said = words(app)
-    heads = shipped.shipped_results()
+    heads = results.shipped_results()
     assert said.count("Our result of 20") == len(heads)
     assert said.count("; unfinished, ") == sum(head.parts is not None for head in heads.values())
     assert said.count("Not run here yet.") == len(ARTEFACTS) - len(heads)

@@ -98,11 +98,6 @@ class Task:
         """Start, or go on after a pause; nothing happens to a task that has ended."""
         self._want(math.inf)
 
-    def step(self, results: int = 1) -> None:
-        """Draw so many results more, then pause."""
-        with self._lock:
-            self._want(self._wanted + results)
-
     def pause(self) -> None:
         """Pause after the present result and give the worker back."""
         with self._lock:

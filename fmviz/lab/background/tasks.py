@@ -81,11 +81,6 @@ class TaskManager:
                 task.look()
             return task
 
-    def running(self) -> list[Task]:
-        """Return what is queued or running, of all sessions."""
-        with self._lock:
-            return [task for task in self._tasks.values() if task.state.active]
-
     def forget(self, id: str) -> None:
         """Drop a task that has ended."""
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -156,7 +156,8 @@ def _subsets(groups: Sequence[range], order: int) -> tuple[tuple[int, ...], ...]
     return tuple(subset for group in groups for subset in combinations(group, order))
 
 
-def _pair_weights(d: int, pairs: Sequence[tuple[int, ...]], weight: float = 1.0) -> np.ndarray:
+def pair_weights(d: int, pairs: Iterable[tuple[int, ...]], weight: float = 1.0) -> np.ndarray:
+    """Return the symmetric matrix, shape (d, d), in which some pairs have a weight and all others 0."""
     W = np.zeros((d, d))
     for i, j in pairs:
         W[i, j] = W[j, i] = weight
@@ -179,7 +180,7 @@ def planted_triples(
     return {
         **_named(X, names, n_noise),
         "y": y.round(6),
-        "truth": _pair_weights(d, pairs),
+        "truth": pair_weights(d, pairs),
         "true_triples": triples,
     }
 
@@ -198,7 +199,7 @@ def planted_subsets(
     return {
         **_named(X, _numbered("g", n_groups, size), n_noise),
         "y": y.round(6),
-        "truth": _pair_weights(d, _subsets(groups, 2)),
+        "truth": pair_weights(d, _subsets(groups, 2)),
         "true_triples": _subsets(groups, 3),
     }
 
@@ -214,7 +215,7 @@ def planted_classes(
     rng = np.random.default_rng(seed)
     groups = _groups(n_classes, size)
     d = n_classes * size + n_noise
-    own = np.array([_pair_weights(d, _subsets([group], 2), weight) for group in groups])
+    own = np.array([pair_weights(d, _subsets([group], 2), weight) for group in groups])
     W = own - np.roll(own, -1, axis=0)
     X = _rounded(rng.standard_normal((n_samples, d)))
     scores = 0.5 * np.einsum("ni,cij,nj->nc", X, W, X)

@@ -257,9 +257,8 @@ class Effects:
     def matrix(self) -> np.ndarray:
         """The sizes of `pairs`, symmetric, 0 on the diagonal."""
         sizes = np.zeros((len(self.columns),) * 2)
-        for pair in self.pairs.itertuples():
-            sizes[pair.a, pair.b] = sizes[pair.b, pair.a] = pair.size
-        return sizes
+        sizes[self.pairs["a"], self.pairs["b"]] = self.pairs["size"]
+        return sizes + sizes.T
 
     def enough(self, X: Any, y: np.ndarray) -> int:
         """Return the fewest of the largest pairs whose loss is within one standard error of the least.

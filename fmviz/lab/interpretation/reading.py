@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,42 +24,31 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.wording import Wording
 
 
-@dataclass(frozen=True)
-class Search:
-    """A search of pairs by the names of their features.
+def name_matches(text: str, names: Sequence[str], groups: Sequence[str]) -> list[np.ndarray]:
+    """Return for every word of a search which names contain it; a pair has each in one of its features.
 
-    Attributes
+    Parameters
     ----------
-    words : str
-        Parts of the names of features or attributes, separated by semicolons, in quotation marks whole names;
-        a pair has each of them in one at least of its two features.
+    text : str
+        Parts of the names of features or attributes, separated by semicolons, in quotation marks whole names.
+    names : sequence of str
+        Of features, or of attributes.
+    groups : sequence of str
+        The attribute of each, which counts as part of its name.
     """
+    pairs = [(n.lower(), g.lower()) for n, g in zip(names, groups, strict=True)]
 
-    words: str = ""
+    def matches(word: str) -> np.ndarray:
+        if len(word) > 2 and word[0] == word[-1] == '"':
+            return np.array([word[1:-1] in pair for pair in pairs])
+        return np.array([word in n or word in g for n, g in pairs])
 
-    def hits(self, names: Sequence[str], groups: Sequence[str] | None = None) -> list[np.ndarray]:
-        """Return for every word which of the names contain it.
+    return [matches(word) for part in text.split(";") if (word := part.strip().lower())]
 
-        Parameters
-        ----------
-        names : sequence of str
-            Of features, or of attributes.
-        groups : sequence of str, optional
-            The attribute of each, which counts as part of its name.
-        """
-        pairs = [(n.lower(), g.lower()) for n, g in zip(names, groups or names, strict=True)]
 
-        def matches(word: str) -> np.ndarray:
-            if len(word) > 2 and word[0] == word[-1] == '"':
-                return np.array([word[1:-1] in pair for pair in pairs])
-            return np.array([word in n or word in g for n, g in pairs])
-
-        return [matches(word) for part in self.words.split(";") if (word := part.strip().lower())]
-
-    @staticmethod
-    def exactly(name: str) -> str:
-        """Return the words that match exactly this name, or "" if it contains a quote or semicolon."""
-        return "" if set(name) & set(';"') else f'"{name}"'
+def exact_search(name: str) -> str:
+    """Return the search for exactly this name, or "" if it contains a quote or semicolon."""
+    return "" if set(name) & set(';"') else f'"{name}"'
 
 
 def table_of_pairs(pairs: np.ndarray, weight: np.ndarray, dataset: Dataset, wording: Wording) -> pd.DataFrame:

@@ -88,13 +88,13 @@ def of_operator(
     P = _matrix(query)
     variant = operators.VARIANTS[one_of("regularizer", regularizer, tuple(operators.VARIANTS))]
     of_given: dict[str, Callable[[], float]] = {
-        "pairs": lambda: operators.pairs(P.shape[0]),
+        "pairs": lambda: math.comb(P.shape[0], 2),
         "size": lambda: P.size,
         "given": lambda: P[row, column],
         "norm": lambda: float(np.linalg.norm(P[row])),
         "apart": lambda: sum(
             used_interactions(Q) > 0 and not _between(Q)
-            for Q in (variant.prox(P, 2.0**e) for e in operators.EXPONENTS)
+            for Q in (variant.penalty.prox(P, 2.0**e) for e in operators.EXPONENTS)
         ),
         "extinction": lambda: math.inf if (end := operators.extinction(P, variant)[0]) is None else end,
     }
@@ -108,7 +108,7 @@ def of_operator(
     one_of("count", count, (*of_given, *of_result))
     if count in of_given:
         return float(of_given[count]())
-    return float(of_result[count](variant.prox(P, 2.0 ** int(query["log2lambda"]))))
+    return float(of_result[count](variant.penalty.prox(P, 2.0 ** int(query["log2lambda"]))))
 
 
 def _between(Q: np.ndarray) -> float:
@@ -185,8 +185,7 @@ def of_weight(query: Query, *, first: str = "", second: str = "", **changes: Any
 
 def of_rows(query: Query, *, first: str, second: str = "", **changes: Any) -> float:
     """Return in how many rows of the data one feature, or two at once, are not zero."""
-    experiment = _experiment(query, changes)
-    dataset = load_dataset(experiment.dataset)
+    dataset = load_dataset(_experiment(query, changes).dataset)
     i, j = (dataset.feature_names.index(name) for name in (first, second or first))
     return float(rows_with_all(dataset, np.array([[i, j]]))[0])
 
@@ -224,9 +223,8 @@ def of_arena(query: Query, *, regularizer: str, count: str, strength: float = ST
     matters = truth.any(axis=0)
 
     def factors(strength: float) -> np.ndarray:
-        parameters = arena_fit(regularizer, strength).parameters
-        assert parameters is not None
-        return parameters.P
+        fit: Any = arena_fit(regularizer, strength)
+        return np.asarray(fit.parameters.P)
 
     used = np.triu(used_mask(factors(strength)), 1)
     counts: dict[str, Callable[[], float]] = {

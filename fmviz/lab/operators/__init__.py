@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from .matrices import DISTRIBUTIONS, MAX_ENTRY, MAX_FEATURES, MAX_RANK, digest, parse_matrix, sample
+from .matrices import DISTRIBUTIONS, MAX_ENTRY, MAX_FEATURES, MAX_RANK, parse_matrix, sample
 from .study import (
     EXPONENTS,
     VARIANTS,
     Study,
     Variant,
     extinction,
-    pairs,
     python_source,
     sparse_range,
     study,
@@ -26,9 +25,7 @@ __all__ = [
     "VARIANTS",
     "Study",
     "Variant",
-    "digest",
     "extinction",
-    "pairs",
     "parse_matrix",
     "python_source",
     "sample",

@@ -153,13 +153,6 @@ def prox_of(section: Section, name: str, points: np.ndarray, strength: float) ->
     return np.array([[Q[cell] for cell in section.cells] for Q in moved]).reshape(-1, 2)
 
 
-def prox_path(
-    section: Section, name: str, point: Sequence[float], strengths: Sequence[float] | np.ndarray
-) -> np.ndarray:
-    """Return where a point goes as λ grows, shape (number of strengths, 2)."""
-    return np.concatenate([prox_of(section, name, np.array([point]), s) for s in strengths])
-
-
 def flow(
     section: Section, name: str, strength: float, reach: float = 2.0, n: int = 13, steps: int = 6
 ) -> np.ndarray:
@@ -210,9 +203,7 @@ class Column:
     before, after : (d,) ndarray
         The entries and their prox.
     threshold : float
-        2λS, which every entry loses; what is no larger becomes 0.
-    total : float
-        S, the sum of |q|.
+        2λS, S the sum of |q|, which every entry loses; what is no larger becomes 0.
     kept : int
         θ, how many entries are left.
     certificate : float
@@ -222,7 +213,6 @@ class Column:
     before: np.ndarray
     after: np.ndarray
     threshold: float
-    total: float
     kept: int
     certificate: float
 
@@ -243,12 +233,10 @@ def column_story(entries: Sequence[float], strength: float) -> Column:
     """Apply the operator of TI to one column."""
     before = np.asarray(entries, dtype=float)
     after = np.asarray(prox("ti", before, strength))
-    total = float(np.abs(after).sum())
     return Column(
         before,
         after,
-        2.0 * strength * total,
-        total,
+        2.0 * strength * float(np.abs(after).sum()),
         int(np.count_nonzero(after)),
         certificate("ti", before, after, strength),
     )

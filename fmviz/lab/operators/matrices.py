@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 
@@ -109,8 +108,3 @@ def parse_matrix(text: str) -> np.ndarray:
     if not (np.abs(P) <= MAX_ENTRY).all():
         raise ValueError(f"This page draws finite entries up to {MAX_ENTRY:g}. Scale the matrix down.")
     return P
-
-
-def digest(P: np.ndarray) -> str:
-    """Return a short name of the exact contents of P, for a cache."""
-    return hashlib.blake2b(P.tobytes() + str(P.shape).encode(), digest_size=12).hexdigest()

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,8 +32,6 @@ class Variant:
     ----------
     id : str
         The name, with the value of a choice that is not the default: ``"ti_rows"``.
-    name : str
-        The regularizer.
     penalty : Penalty
         The regularizer with its parameters.
     label : str
@@ -42,25 +39,16 @@ class Variant:
     """
 
     id: str
-    name: str
     penalty: Penalty
     label: str = ""
-
-    @property
-    def params(self) -> Mapping[str, Any]:
-        """The regularizer's parameters."""
-        return self.penalty.settings
-
-    def prox(self, P: np.ndarray, strength: float) -> np.ndarray:
-        """Return the operator's result for a checked P."""
-        return self.penalty.prox(P, strength)
 
 
 def with_degree(variant: Variant, degree: int) -> Variant:
     """Return the variant with another degree, where it has one."""
-    if "degree" not in variant.params:
+    given = variant.penalty
+    if "degree" not in given.settings:
         return variant
-    penalty = get_penalty(variant.name, {**variant.params, "degree": degree})
+    penalty = get_penalty(given.name, {**given.settings, "degree": degree})
     return replace(variant, penalty=penalty, label=variant.label.replace("order m", f"order {degree}"))
 
 
@@ -68,13 +56,13 @@ def _variants() -> dict[str, Variant]:
     variants: dict[str, Variant] = {}
     exact = {name: penalty for name, penalty in PENALTIES.items() if penalty.exact_prox}
     for name, penalty in exact.items():
-        variants[name] = Variant(name, name, penalty, penalty.label)
+        variants[name] = Variant(name, penalty, penalty.label)
         for spec in penalty.params:
             for choice in spec.choices if spec.kind == "choice" else ():
                 if choice != spec.default:
                     other = get_penalty(name, {spec.name: choice})
                     label = f"{penalty.label}, by {choice}"
-                    variants[f"{name}_{choice}"] = Variant(f"{name}_{choice}", name, other, label)
+                    variants[f"{name}_{choice}"] = Variant(f"{name}_{choice}", other, label)
     return variants
 
 
@@ -116,7 +104,7 @@ class Study:
 def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS) -> Study:
     """Evaluate an operator at λ = 2^e for every e."""
     P = np.ascontiguousarray(P, dtype=np.float64)
-    Q = np.stack([variant.prox(P, 2.0**e) for e in exponents])
+    Q = np.stack([variant.penalty.prox(P, 2.0**e) for e in exponents])
     Q.flags.writeable = False
     return Study(
         variant,
@@ -137,20 +125,15 @@ def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarra
     if not P.any():
         return 0.0, P != 0
     size = float(np.abs(P).max())
-    survivors = variant.prox(P / size, _NEVER) != 0
+    survivors = variant.penalty.prox(P / size, _NEVER) != 0
     if survivors.any():
         return None, survivors
     low, high = 0.0, size
-    while variant.prox(P, high).any():
+    while variant.penalty.prox(P, high).any():
         low, high = high, 2.0 * high
     while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (middle, high) if variant.prox(P, middle).any() else (low, middle)
+        low, high = (middle, high) if variant.penalty.prox(P, middle).any() else (low, middle)
     return high, survivors
-
-
-def pairs(d: int) -> int:
-    """Return the number of pairs of d features."""
-    return d * (d - 1) // 2
 
 
 def sparse_range(P: np.ndarray, shown: Study) -> str:
@@ -194,7 +177,7 @@ def python_source(
         "",
         body + f"strength = 2.0**{exponent}",
         "for name, params in [",
-        *(f'    ("{v.name}", {dict(v.params)!r}),' for v in variants),
+        *(f'    ("{v.penalty.name}", {dict(v.penalty.settings)!r}),' for v in variants),
         "]:",
         "    Q = fmviz.prox(name, P, strength, **params)",
         "    print(name, params, used_interactions(Q), used_features(Q),",

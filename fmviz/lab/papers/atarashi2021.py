@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import timeit
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from fmviz.engine.target import Target
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import make_sparse_interactions
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.operators import VARIANTS, pairs, sample, study
+from fmviz.lab.operators import VARIANTS, sample, study
 from fmviz.lab.papers.base import declared, figure, rows_of
 from fmviz.lab.papers.courses import MUCH, SHARE, ahead, descend, in_words, median_times, reason, sooner
 from fmviz.lab.papers.judging import (
@@ -99,7 +100,7 @@ def operators(own: Settings, seed: int, method: str) -> Rows:
     course = study(P, VARIANTS[method], exponents)
     for at, exponent in enumerate(exponents):
         used, place = course.interactions[at], {"method": label, "seed": seed, "log2_lambda": exponent}
-        about = {"share": used / pairs(d), "certificate": course.certificates[at]}
+        about = {"share": used / math.comb(d, 2), "certificate": course.certificates[at]}
         yield "counts", {**place, "interactions": used, "features": course.features[at], **about}
     edges = tile_edges(d, own["tiles"])
     sizes = np.diff(edges)

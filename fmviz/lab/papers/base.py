@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
+from importlib.metadata import version
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from fmviz.checked import checked
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
@@ -23,7 +25,7 @@ from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers.judging import Finding, Row, Said, Tables, Verdict, rows_where, verdict
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Stopped, Work
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.provenance import made_with
+from fmviz.lab.runs.provenance import versions
 from fmviz.lab.values import plain
 
 State = Literal["running", "complete", "stopped"]
@@ -109,13 +111,7 @@ class Result:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Result:
         """Read what `to_dict` wrote; raise ValueError if something is missing or unknown."""
-        try:
-            checks = tuple(Check(**check) for check in given["checks"])
-            return cls(**{**given, "checks": checks, "differences": tuple(given["differences"])})
-        except (KeyError, TypeError) as error:
-            raise ValueError(
-                f"This is not a stored result: {error}. Give what Result.to_dict wrote."
-            ) from error
+        return checked(cls, given)
 
 
 @dataclass(frozen=True)
@@ -238,7 +234,9 @@ class Artefact:
         )
 
     def _results(self, budget: str, repro: Reproduction) -> Iterator[Result]:
-        programs, shown = made_with(), float("-inf")
+        # Methods of scikit-learn serve as baselines.
+        programs = {**versions(), "scikit-learn": version("scikit-learn")}
+        shown = float("-inf")
 
         def result(state: State, message: str) -> Result:
             tables = {name: list(rows) for name, rows in repro.tables.items()}

@@ -1,29 +1,39 @@
-"""Results of reproductions: kept when complete, and read back; finished trials of those that are not."""
+"""Results of reproductions: kept when complete, and read back; finished trials of those that are not.
+
+Our last result of every figure and table comes with fmviz, in the folder ``shipped``. A file there has two
+lines of JSON, compressed: what a card shows, and the result. `make results` writes them.
+"""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from joblib import Memory
 
 import fmviz
 from fmviz.engine.drive import never
 from fmviz.lab.papers.base import Artefact, Result
-from fmviz.lab.papers.shipped import shipped_result, shipped_results
 from fmviz.lab.store import RunStore, StoreError
-from fmviz.lab.store.results import Kept, keep_result, kept_result, kept_results
 from fmviz.lab.values import plain
 
 MOST_BYTES = "1G"
 """What the folder of all trials may hold; those that were used last stay."""
+FOLDER = Path(__file__).parent / "shipped"
+_SUFFIX = ".json.gz"
 
 
 def folder_of(artefact: Artefact, budget: str, runs: RunStore) -> Path:
@@ -94,6 +104,112 @@ def _private(folder: Path) -> Path:
     papers.chmod(0o700)
     Memory(papers, verbose=0).reduce_size(bytes_limit=MOST_BYTES)
     return folder
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A stored result without its tables.
+
+    Attributes
+    ----------
+    artefact, budget : str
+        The artefact and its budget.
+    created : float
+        Seconds since the epoch.
+    seconds : float
+        The duration.
+    verdicts : mapping of str to int
+        The number of checks by verdict.
+    shipped : bool
+        Whether it was shipped with fmviz.
+    without : tuple of str
+        Data sets that were not available, if known.
+    parts : sequence of int, optional
+        The number of finished parts, and of all parts, of an unfinished result.
+    picture : str
+        The thumbnail of a shipped one, an SVG.
+    """
+
+    artefact: str
+    budget: str
+    created: float
+    seconds: float
+    verdicts: Mapping[str, int]
+    shipped: bool = False
+    without: tuple[str, ...] = ()
+    parts: Sequence[int] | None = None
+    picture: str = ""
+
+
+def verdicts_of(result: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of checks by verdict, given a result by `Result.to_dict`."""
+    return dict(Counter(check["verdict"] for check in result["checks"]))
+
+
+def newest(results: Iterable[Kept]) -> Kept | None:
+    """Return the newest result computed here, else the newest shipped one, or None."""
+    return max(results, key=lambda result: (not result.shipped, result.created), default=None)
+
+
+def keep_result(runs: RunStore, result: Mapping[str, Any]) -> None:
+    """Store a result by `Result.to_dict`, in place of the previous one."""
+    data = zlib.compress(json.dumps(result).encode())
+    with runs.database.write() as connection:
+        connection.execute(
+            "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                result["artefact"],
+                result["budget"],
+                time.time(),
+                result["seconds"],
+                json.dumps(verdicts_of(result)),
+                data,
+            ),
+        )
+
+
+def kept_results(runs: RunStore) -> dict[tuple[str, str], Kept]:
+    """Return the stored results by artefact and budget."""
+    rows = runs.database.read("SELECT artefact, budget, created, seconds, verdicts FROM results")
+    results = [Kept(**{**dict(row), "verdicts": json.loads(row["verdicts"])}) for row in rows]
+    return {(result.artefact, result.budget): result for result in results}
+
+
+def kept_result(runs: RunStore, artefact: str, budget: str) -> dict[str, Any] | None:
+    """Return the stored result of an artefact as a dictionary, or None."""
+    sql = "SELECT data FROM results WHERE artefact = ? AND budget = ?"
+    rows = runs.database.read(sql, (artefact, budget))
+    return json.loads(zlib.decompress(rows[0]["data"])) if rows else None
+
+
+def shipped_results() -> dict[tuple[str, str], Kept]:
+    """Return what comes with fmviz, by artefact and budget."""
+    results = [Kept(**{**head, "without": tuple(head["without"])}, shipped=True) for head in heads().values()]
+    return {(result.artefact, result.budget): result for result in results}
+
+
+def shipped_result(artefact: str, budget: str) -> dict[str, Any] | None:
+    """Return the result of an artefact that comes with fmviz, as `Result.to_dict` told it, or None."""
+    if heads().get(artefact, {}).get("budget") != budget:
+        return None
+    with gzip.open(path_of(artefact), "rt", encoding="utf-8") as file:
+        file.readline()
+        return dict(json.loads(file.readline()))
+
+
+@cache
+def heads() -> Mapping[str, Mapping[str, Any]]:
+    """Return the first lines of all files, by artefact."""
+    lines = {}
+    for path in sorted(FOLDER.glob(f"*{_SUFFIX}")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            lines[path.name.removesuffix(_SUFFIX)] = json.loads(file.readline())
+    return lines
+
+
+def path_of(artefact: str) -> Path:
+    """Return the file of an artefact."""
+    return FOLDER / f"{artefact}{_SUFFIX}"
 
 
 def last_results(runs: RunStore) -> dict[tuple[str, str], Kept]:

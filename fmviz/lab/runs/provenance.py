@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import cache
-from importlib.metadata import version
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -62,8 +61,3 @@ def versions() -> dict[str, str]:
         "numba": numba.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
     }
-
-
-def made_with() -> dict[str, str]:
-    """Return `versions` and that of scikit-learn, whose methods serve as baselines."""
-    return {**versions(), "scikit-learn": version("scikit-learn")}

@@ -45,9 +45,7 @@ class SearchFit:
         The settings with its λ; with a random start `Run.end` of them makes the same fit.
     used_interactions, used_features : int
         What the fit uses.
-    objective : float
-        What it reached.
-    low, high, status, message
+    status, message
         The state of the search after it, see `fmviz.paths.Probe`; "nearest" is the fit of a comparison that
         stands for a number that is not reachable.
     metrics : dict of str to float
@@ -60,9 +58,6 @@ class SearchFit:
     experiment: Experiment
     used_interactions: int
     used_features: int
-    objective: float
-    low: float
-    high: float
     status: Literal["searching", "found", "not reachable", "nearest"]
     message: str
     metrics: dict[str, float]
@@ -93,9 +88,6 @@ def _fit(run: Run, probe: Probe, *, final: bool) -> SearchFit:
         replace(run.experiment, lambda_sparse=probe.lambda_sparse),
         probe.used_interactions,
         end.used_features,
-        end.objective,
-        probe.low,
-        probe.high,
         probe.status,
         probe.message,
         run.measure(end.parameters) if final else {},

@@ -16,8 +16,8 @@ from fmviz.engine.parameters import Parameters
 Record = dict[str, Any]
 
 
-def pack_parameters(parameters: Parameters) -> bytes:
-    """Serialize parameters as a compressed NPZ archive."""
+def pack_parameters(parameters: Mapping[str, np.ndarray]) -> bytes:
+    """Serialize parameters, or other named arrays, as a compressed NPZ archive."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **parameters)
     return buffer.getvalue()

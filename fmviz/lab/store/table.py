@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -230,15 +229,6 @@ def seeds_folded(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
     return list(groups.values())
 
 
-def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and standard deviation of the finite values, NaN if undefined."""
-    known = [value for value in values if math.isfinite(value)]
-    return (
-        statistics.fmean(known) if known else math.nan,
-        statistics.stdev(known) if len(known) > 1 else math.nan,
-    )
-
-
 def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.DataFrame:
     """Return settings and metrics as rows, with one column for each group of runs.
 
@@ -281,8 +271,8 @@ def _texts(values: Sequence[Any], folded: bool) -> str:
     known = [value for value in values if value is not None]
     texts = list(dict.fromkeys(map(_text, known)))
     if folded and len(texts) > 1:
-        mean, deviation = mean_and_deviation(known)
-        return " ± ".join((typeset(mean, ".5g"), typeset(deviation, ".2g")))
+        finite = pd.Series(filter(math.isfinite, known), dtype=float)
+        return " ± ".join((typeset(finite.mean(), ".5g"), typeset(finite.std(), ".2g")))
     return ", ".join(texts)
 
 

@@ -225,11 +225,6 @@ def keep_file(data: bytes) -> str:
     return name
 
 
-def kept_bytes() -> int:
-    """Return the total size of all stored files."""
-    return sum(path.stat().st_size for path in data_folder().glob("file_*"))
-
-
 def size_of_file(file: str) -> int | None:
     """Return the size of a stored file, or None if there is none of this hash."""
     try:

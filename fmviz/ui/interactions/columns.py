@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from fmviz.lab.interpretation.reading import Search
+from fmviz.lab.interpretation.reading import exact_search
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.report import main_figure, pair_figure
 from fmviz.stage import Cell, CodesFrame, Panel, encode_codes
@@ -76,7 +76,7 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
         icon=":material/format_list_numbered:",
         key="interactions_to_pairs",
         on_click=settings.set,
-        kwargs={"view": "pairs", "find": ";".join(map(Search.exactly, names))},
+        kwargs={"view": "pairs", "find": ";".join(map(exact_search, names))},
     )
 
 

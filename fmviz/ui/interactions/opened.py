@@ -100,7 +100,6 @@ def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0
     ValueError
         If there is nothing to read, with a sentence.
     """
-    del updated, path
     stored = _runs.get(run)
     experiment = stored.experiment
     parameters = _runs.parameters(stored.id)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from fmviz.engine.interactions.weights import PairWeights, Ranking, never_zero, orders_of
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.interpretation.reading import Search, ranking_words, strongest_features, table_of_pairs
+from fmviz.lab.interpretation.reading import name_matches, ranking_words, strongest_features, table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.search.averaged import Average
 from fmviz.stage import CodesFrame, Panel, encode_codes, encode_view
@@ -49,15 +49,14 @@ def draw(settings: Settings, reading: Opened) -> None:
         width=360,
     )
     dataset = reading.dataset
-    search = Search(settings["find"])
 
     def make(between: Any) -> Ranking:
         assert reading.pairs is not None
-        hits = search.hits(dataset.feature_names, dataset.groups)
+        hits = name_matches(settings["find"], dataset.feature_names, dataset.groups)
         # Levels of one column, or parts of a curve, are no pairs that act together.
         return reading.pairs.ranked(MOST, reading.attributes.of_column, hits, between)
 
-    name = f"pairs:{search.words}"
+    name = f"pairs:{settings['find']}"
     ranking = calculated(reading, name, make, "Ranking all pairs of features.")
     if ranking is None:
         return
@@ -174,9 +173,8 @@ SAMPLES = (
 
 def _choose_samples(settings: Settings, reading: Opened) -> Average | None:
     """Draw the switch for samples and their progress; return the average once they are drawn."""
-    if reading.pairs is None or reading.model.why_no_threshold() is not None:
-        return None
-    if not widgets.param(settings, "samples", "Intervals, from samples"):
+    possible = reading.pairs is not None and reading.model.why_no_threshold() is None
+    if not possible or not widgets.param(settings, "samples", "Intervals, from samples"):
         return None
     results = read_samples(reading)
     if results is None:

@@ -26,8 +26,6 @@ class Preset:
     ----------
     title, text, icon : str
         What the card says.
-    action : str
-        The words of its link.
     target : navigation.Link
         The page.
     query : mapping of str
@@ -41,7 +39,6 @@ class Preset:
     title: str
     text: str
     icon: str
-    action: str
     target: navigation.Link
     query: Mapping[str, str]
     card: bool = False
@@ -51,13 +48,13 @@ class Preset:
 def _setting(
     target: navigation.Link, title: str, text: str, icon: str, card: bool = False, **query: str
 ) -> Preset:
-    return Preset(title, text, icon, "See it", target, query, card)
+    return Preset(title, text, icon, target, query, card)
 
 
 def _training(dataset: str, title: str, text: str, icon: str, card: bool = False, **changes: str) -> Preset:
     spec = dataset_spec(dataset)
     settings = to_query({"dataset": dataset, "seed": 0, **spec.suggested, **changes, "play": True})
-    return Preset(title, text, icon, "Train it", navigation.TRAIN, settings, card, spec.unavailable())
+    return Preset(title, text, icon, navigation.TRAIN, settings, card, spec.unavailable())
 
 
 def presets() -> list[Preset]:
@@ -175,7 +172,6 @@ def presets() -> list[Preset]:
             "How wide is the right range?",
             "Which λ finds the planted pairs, for four regularizers, as in Fig. 4 of the paper.",
             ":material/show_chart:",
-            "Compute it",
             navigation.PATH,
             {**planted, "points": "10", "metric": "support_f1", "run": "1"},
         ),
@@ -183,7 +179,6 @@ def presets() -> list[Preset]:
             "Four regularizers, six strengths",
             "How error and used interactions go with λ on MONK's-1, three seeds each.",
             ":material/show_chart:",
-            "Set it up",
             navigation.SWEEPS,
             {
                 "dataset": "monks1",
@@ -198,7 +193,6 @@ def presets() -> list[Preset]:
             "TI or CS, on planted groups",
             "Two regularizers from weak to strong, where the true interactions are known.",
             ":material/balance:",
-            "Set it up",
             navigation.SWEEPS,
             {
                 "dataset": "planted_interactions",
@@ -213,7 +207,6 @@ def presets() -> list[Preset]:
             "Is it stable?",
             "One regularizer, one strength, ten seeds: then *Compare* counts which pairs come back.",
             ":material/repeat:",
-            "Set it up",
             navigation.SWEEPS,
             {
                 "dataset": "breast_cancer",
@@ -228,7 +221,6 @@ def presets() -> list[Preset]:
             "360 interactions each",
             "As many as were planted. Which regularizer uses the right ones?",
             ":material/swords:",
-            "Set it up",
             navigation.COMPARE,
             {
                 "dataset": "planted_interactions",
@@ -241,7 +233,6 @@ def presets() -> list[Preset]:
             "190 interactions each",
             "All pairs of twenty planted features: the case that CS is made for.",
             ":material/table_rows:",
-            "Set it up",
             navigation.COMPARE,
             {
                 "dataset": "planted_features",
@@ -254,7 +245,6 @@ def presets() -> list[Preset]:
             "Three interactions each",
             "Three pairs are behind MONK's-1. Who classifies best with about three?",
             ":material/extension:",
-            "Set it up",
             navigation.COMPARE,
             {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3", "starts": "informed"},
         ),

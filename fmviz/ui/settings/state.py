@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import streamlit as st
 
@@ -183,12 +183,6 @@ _LEAVING = f"{_PREFIX}:leaving"
 _SHORTCUTS = f"{_PREFIX}:shortcuts"
 _WIDENED = f"{_PREFIX}:widened"
 _BARE = f"{_PREFIX}:bare"
-
-
-class Values(Protocol):
-    """Settings that are read only."""
-
-    def __getitem__(self, name: str) -> Any: ...
 
 
 class Settings:
@@ -515,3 +509,7 @@ class Settings:
     def notices(self) -> list[str]:
         """The sentences about values of the link that could not be taken; gone after the next change."""
         return list(st.session_state.get(self._notice_key, ()))
+
+
+Values: TypeAlias = Settings | Mapping[str, Any]
+"""Settings that are read only."""

@@ -68,13 +68,14 @@ def main_settings(settings: Settings, job: Job | None, now: Experiment) -> None:
             _regularizer(settings, now)
         match _first_strength(settings, now):
             case "lambda_sparse":
-                _sparsity(settings, job, model)
+                with st.container(key="train_strength"):
+                    _strength(settings, job, model, "lambda_sparse")
             case "caps":
                 draw_caps(settings, now)
                 if settings["caps"] == "given":
                     _own(settings, "loss", now, only="loss_cap")
             case "lambda_p":
-                _shrinkage(settings, job, model)
+                _strength(settings, job, model, "lambda_p")
         with st.popover("Settings", icon=":material/tune:", key="train_settings"):
             _drawer(settings, job, now)
 
@@ -92,8 +93,13 @@ def _has_regularizers(settings: Settings, model: Model) -> bool:
     return not (alone and ALL_PENALTIES[settings["regularizer"]].smooth)
 
 
-def _strength(settings: Settings, job: Job | None, name: str, symbol: str, term: str, of: str = "") -> None:
+def _strength(settings: Settings, job: Job | None, model: Model, name: str) -> None:
     """Draw the slider of a strength, which acts on a run that goes on; nothing where there is no term."""
+    notation = model.notation
+    symbol, term, of = {
+        "lambda_sparse": (notation.lambda_sparse, notation.penalty_term, "Ω" if model.factorised else ""),
+        "lambda_p": (notation.lambda_p, notation.shrinkage_term, ""),
+    }[name]
     if not term:
         return
     if job is not None and job.goes_on:
@@ -106,18 +112,6 @@ def _strength(settings: Settings, job: Job | None, name: str, symbol: str, term:
         f"Strength ${symbol}$ of {of or term.partition(' ')[2]}{first}",
         help=f"The objective holds {term}, without a ½ in front.",
     )
-
-
-def _sparsity(settings: Settings, job: Job | None, model: Model) -> None:
-    notation = model.notation
-    with st.container(key="train_strength"):
-        omega = "Ω" if model.factorised else ""
-        _strength(settings, job, "lambda_sparse", notation.lambda_sparse, notation.penalty_term, omega)
-
-
-def _shrinkage(settings: Settings, job: Job | None, model: Model) -> None:
-    notation = model.notation
-    _strength(settings, job, "lambda_p", notation.lambda_p, notation.shrinkage_term)
 
 
 def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
@@ -159,7 +153,7 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
             if "lambda_p" in found_caps(now):
                 st.caption(f":material/auto_fix: ${notation.lambda_p}$ is found from the data.")
             elif _first_strength(settings, now) != "lambda_p":
-                _shrinkage(settings, job, model)
+                _strength(settings, job, model, "lambda_p")
     if settings.shows_any("loss", *LINEAR, *own["loss"]):
         with st.container(border=True):
             st.markdown("**Loss and linear term**")

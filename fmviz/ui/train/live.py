@@ -6,7 +6,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -266,8 +266,24 @@ def full_payload(scene: Scene, live: dict[str, str] | None, *, simple: bool = Fa
         "generation": _generation(scene),
         "rows": [row_of(record, names) for record in scene.history],
     }
-    options: dict[str, Any] = {"player": "rests"} if played else {}
-    return _encode(scene, shown, header, **options)
+    dataset = scene.dataset
+    factors = bool(shown) and isinstance(shown[0].frames[0], FactorFrame)
+    return encode_view(
+        shown,
+        show="gram",
+        columns=2,
+        max_height=_HEIGHT,
+        min_width=240,
+        gram_scale=_gram_scale(dataset),
+        feature_names=dataset.feature_names if factors and dataset is not None else None,
+        player="rests" if played else False,
+        clickable=scene.clickable,
+        mark=scene.mark,
+        named=True,
+        zoom=True,
+        empty=scene.words or "The data are being loaded.",
+        more={"stage": header},
+    )
 
 
 def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: TaskView | None) -> Any:
@@ -297,28 +313,27 @@ def _loads(id: str, topic: Topic) -> bool:
     return ended
 
 
+@dataclass(eq=False)
 class _News:
     """What is new of a run, for all who look at it with the same choices."""
 
-    def __init__(self, run: str, experiment: Experiment, chosen: dict[str, Any], names: list[str]) -> None:
-        self._run = run
-        self._experiment = experiment
-        self._chosen = chosen
-        self._names = names
-        self._seen: tuple[Any, ...] = ()
+    run: str
+    experiment: Experiment
+    chosen: dict[str, Any]
+    names: list[str]
+    seen: tuple[Any, ...] = ()
 
     def refresh(self, topic: Topic) -> bool:
         """Bring the topic up to date; return whether anything is new."""
-        job = manager().job(self._run)
+        job = manager().job(self.run)
         if job is None:
             topic.head = {"gone": True}
             return True
         view = job.view()
-        scene = _scene(view, self._experiment, view.dataset, self._chosen)
-        state = _state(scene)
-        if self._seen == (seen := (view.version, state)):
+        scene = _scene(view, self.experiment, view.dataset, self.chosen)
+        if self.seen == (seen := (view.version, _state(scene))):
             return False
-        self._seen = seen
+        self.seen = seen
         # The truth stays as it is.
         shown = _matrices(scene, film=False, beside=scene.compared) if scene.drawn else []
         pictures, topic.body = encode_frames(dict(enumerate(shown)), gram_scale=_gram_scale(scene.dataset))
@@ -327,7 +342,7 @@ class _News:
         first = max(0, len(topic.rows) - 1) if same else 0
         topic.generation = _generation(scene)
         topic.rows[first:] = [
-            json.dumps(row_of(record, self._names), separators=(",", ":")) for record in scene.history[first:]
+            json.dumps(row_of(record, self.names), separators=(",", ":")) for record in scene.history[first:]
         ]
         return True
 
@@ -353,27 +368,6 @@ def _gram_scale(dataset: Dataset | None) -> float | None:
     """Return a scale that is fixed where the truth is known; else the first epochs would dominate it."""
     truth = None if dataset is None else dataset.truth
     return None if truth is None else 1.25 * float(np.abs(truth).max()) or None
-
-
-def _encode(scene: Scene, shown: list[Matrix], header: dict[str, Any], **options: Any) -> bytes:
-    dataset = scene.dataset
-    factors = bool(shown) and isinstance(shown[0].frames[0], FactorFrame)
-    return encode_view(
-        shown,
-        show="gram",
-        columns=2,
-        max_height=_HEIGHT,
-        min_width=240,
-        gram_scale=_gram_scale(dataset),
-        feature_names=dataset.feature_names if factors and dataset is not None else None,
-        clickable=scene.clickable,
-        mark=scene.mark,
-        named=True,
-        zoom=True,
-        empty=scene.words or "The data are being loaded.",
-        more={"stage": header},
-        **options,
-    )
 
 
 # ----------------------------------------------------------------------------------------------- pictures

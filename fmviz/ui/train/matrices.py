@@ -20,6 +20,7 @@ from fmviz.figures.training import evenly
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import EXACT_FEATURES, N_TILES, Frame, Thinned
 from fmviz.lab.datasets import Dataset
+from fmviz.lab.datasets.drawn import pair_weights
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import CLASSES, compare_supports, groups_of
 from fmviz.lab.interpretation.reading import rows_with_all
@@ -98,13 +99,8 @@ class Look:
             return pairs_matrix(dataset), False
         if self.order != 3 or dataset.true_triples is None:
             return None, False
-        d = dataset.X.shape[1]
-        structure = np.zeros((d, d))
-        for triple in dataset.true_triples:
-            if self.at[0] in triple:
-                j, l = (x for x in triple if x != self.at[0])  # noqa: E741 - as in the formula
-                structure[j, l] = structure[l, j] = 1.0
-        return structure, False
+        others = [{*triple} - {*self.at} for triple in dataset.true_triples if self.at[0] in triple]
+        return pair_weights(dataset.X.shape[1], map(tuple, others)), False
 
 
 def _cross_out(codes: np.ndarray, features: Sequence[int]) -> None:
@@ -149,9 +145,8 @@ def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[st
 
     With `several`, the interactions of each order are counted in a column of their own.
     """
-    if dataset is None:
-        return {}
-    known = {m: sets for m in (2, 3) if (sets := true_sets(dataset, m)) is not None}
+    each = {} if dataset is None else {m: true_sets(dataset, m) for m in (2, 3)}
+    known = {m: sets for m, sets in each.items() if sets is not None}
     if not known:
         return {}
     counts = {

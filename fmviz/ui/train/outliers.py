@@ -26,7 +26,6 @@ def _fit(
     run: str, epoch: int, output: int, _experiment: Experiment, _parameters: Parameters
 ) -> tuple[Errors, float, float] | None:
     """Return residuals of the training rows, ε₁ and ε₁ + ε₂; `_parameters` are those of all outputs."""
-    del run, epoch
     prepared = Run.prepare(_experiment).of_output(output)
     caps = caps_of(prepared.problem.loss)
     return None if caps is None else (errors_of(prepared, _parameters), *caps)

@@ -204,7 +204,6 @@ def _draw_confusion(scene: Scene, settings: Settings) -> None:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parameters) -> Any:
-    del run, epoch
     return Run.prepare(_experiment).confusion(_parameters)
 
 
