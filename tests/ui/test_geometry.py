@@ -40,9 +40,9 @@ def test_every_section_is_drawn_and_linked(store, place):
     assert address(app) == query
 
 
-def test_a_link_to_three_entries_opens_with_a_sentence(store):
-    app = open_page("geometry", dims="3", solid="row", c="1.0", strength="1.2")
-    assert "The view of three entries is gone" in app.warning[0].value
+def test_a_link_with_unknown_settings_opens_with_a_sentence(store):
+    app = open_page("geometry", dims="3", strength="1.2")
+    assert "'dims', which this page does not have; it was ignored" in app.warning[0].value
     assert address(app) == {"strength": "1.2"}
 
 
@@ -63,8 +63,8 @@ def test_a_moved_point_changes_numbers_link_and_program(store):
 @pytest.mark.parametrize(
     ("query", "key"),
     [
-        ({"hide": "panels,entry,back,e3,flow"}, "geometry_tau"),
-        ({"hide": "column,shrinkage,a,dims"}, "geometry_strength"),
+        ({"hide": "panels,e3"}, "geometry_tau"),
+        ({"hide": "column,a"}, "geometry_strength"),
     ],
 )
 def test_what_is_left_out_leaves_the_rest(store, query, key):

@@ -73,10 +73,6 @@ def test_deleting_asks_first_and_is_final(some, store, monkeypatch):
     assert "2 runs deleted." not in words(app)
 
 
-def test_a_link_to_deleted_runs_says_that_they_are_gone(store):
-    assert "A deletion is final" in words(page("runs", bin="1"))
-
-
 def test_a_store_that_cannot_be_opened_is_said(tmp_path, monkeypatch):
     path = tmp_path / "broken.sqlite"
     path.write_text("no database " * 500)
