@@ -33,7 +33,9 @@ _TABLES = ("numpy", "pandas")
 FLOORS: dict[str, Floor] = {
     "typography": Floor(("fmviz/typography.py",)),
     "checked": Floor(("fmviz/checked.py",), libraries=("annotated_types", "pydantic")),
-    "engine": Floor(("fmviz/engine/",), ("typography",), libraries=("numba", "numpy", "scipy")),
+    "engine": Floor(
+        ("fmviz/engine/",), ("typography",), libraries=("numba", "numpy", "scipy", "threadpoolctl")
+    ),
     # What there is, by name, and the operators of matrices.
     "names": Floor(("fmviz/choices.py", "fmviz/operators.py"), ("engine",), ("numpy",)),
     # What is imported by ``import fmviz`` itself; the rest of its names come when they are asked for.
@@ -55,7 +57,7 @@ FLOORS: dict[str, Floor] = {
         ("typography", "checked", "engine", "names", "metrics", "estimators", "tables", "package"),
         (
             *(*_TABLES, "distributed", "jinja2", "joblib", "numba", "platformdirs"),
-            *("pyarrow", "scipy", "sklearn", "threadpoolctl"),
+            *("pyarrow", "scipy", "sklearn"),
         ),
     ),
     # The public names of what lab has; nothing of ours needs them.

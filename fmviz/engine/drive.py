@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .blas import each_on_one_thread
 from .certificates.stationarity import certificates
 from .checkpoint import Checkpoint, Keep, recall, remember
 from .compatibility import best_solver
@@ -149,7 +150,7 @@ def iterate(
     done = (0, 0.0) if rested is None else (rested.epoch, rested.seconds / len(draws))
     each = zip(problem.machines, problem.split(start), draws, states, [done] * len(draws), strict=True)
     machines = [_Machine(part, method, schedule, *own) for part, *own in each]
-    return _together(problem, machines, budget, should_stop, keep, leave)
+    return each_on_one_thread(_together(problem, machines, budget, should_stop, keep, leave))
 
 
 def _together(

@@ -11,6 +11,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from ..blas import one_thread
 from ..losses.majoriser import Smoothed, typical_size
 from ..parameters import Parameters
 from ..penalties import Penalty
@@ -55,6 +56,7 @@ def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> 
     return max(residual for residual, _ in problem.by_machine(certificates, parameters, thorough))
 
 
+@one_thread()
 def certificates(
     problem: Problem, parameters: Parameters, thorough: bool = True, forward: Forward | None = None
 ) -> tuple[float, float | None]:

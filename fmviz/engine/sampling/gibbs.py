@@ -10,7 +10,7 @@ a mean square of 1 over its features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,7 +158,7 @@ class GibbsSampler:
         self._P = rng.normal(0.0, self.start_size / self._unit_x, (rank, design.n_features))
         self._bias, self._alpha = 0.0, 1.0
 
-    def draws(self) -> Iterator[Draw]:
+    def draws(self) -> Generator[Draw, None, None]:
         """Yield samples without end, each after one sweep over everything."""
         epoch = 0
         while True:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
+from ..blas import each_on_one_thread, one_thread
 from ..design import Design
 from ..models import get_model
 from ..parameters import Parameters
@@ -136,6 +137,7 @@ def draws_by_output(
     `settings` are those of `GibbsSampler` from the rank on.
     """
     for c, output in enumerate(outputs):
-        sampler = GibbsSampler(design, output.values, *settings)
-        for i, draw in enumerate(islice(sampler.draws(), number), 1):
+        with one_thread():
+            draws = each_on_one_thread(GibbsSampler(design, output.values, *settings).draws())
+        for i, draw in enumerate(islice(draws, number), 1):
             yield c, i, draw

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from .._jit import cached_factory
+from ..blas import one_thread
 from ..losses import Separate, VectorLoss
 from ..penalties import Penalty
 from ..problem import Problem
@@ -384,6 +385,7 @@ def refit_output_layer(
     return T, w
 
 
+@one_thread()
 def largest_strength(problem: Problem) -> float:
     """Return λ_max: the largest ‖g_h‖ found at the fit with V = 0.
 

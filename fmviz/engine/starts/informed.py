@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...typography import typeset
+from ..blas import one_thread
 from ..drive import Budget, iterate
 from ..parameters import Parameters
 from ..penalties import get_penalty
@@ -44,6 +45,7 @@ def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
     }
 
 
+@one_thread()
 def informed_start(
     problem: Problem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
@@ -68,6 +70,7 @@ def informed_start(
     return end.parameters if np.isfinite(end.objective) else start
 
 
+@one_thread()
 def why_empty(problem: Problem, end: Parameters) -> str | None:
     """Return why a fit of a model with interactions ended with P = 0, and which strength would avoid it.
 

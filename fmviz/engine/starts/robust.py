@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..blas import one_thread
 from ..drive import Budget, iterate, never
 from ..errors import StoppedError
 from ..losses import Loss
@@ -71,6 +72,7 @@ def linear_strength(problem: Problem) -> float:
     return 1e-4 * problem.mean(squares) / problem.design.n_features / _typical(problem)
 
 
+@one_thread()
 def estimate_caps(
     problem: Problem,
     given: Caps,

@@ -50,6 +50,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..blas import one_thread
 from ..design import Design
 from ..linalg.lowrank import PairGradient
 from ..models import Model, get_model
@@ -241,6 +242,7 @@ class References:
         return [float(value) for value in top * np.geomspace(1.0, smallest, count)]
 
 
+@one_thread()
 def linear_reference(problem: Problem) -> float:
     """Return μ/n times the sum over the features of their mean squares, n the number of different rows."""
     design = problem.design
@@ -274,6 +276,7 @@ def _mixed(values: np.ndarray) -> np.ndarray:
     return bits
 
 
+@one_thread()
 def fill_strengths(problem: Problem, given: Mapping[str, Any]) -> tuple[Problem, Any]:
     """Replace strengths given as None by defaults; return the problem and the size σ of a random start.
 

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..blas import one_thread
 from ..drive import Budget, iterate
 from ..errors import WhyNot
 from ..linalg.descent_direction import descent_direction, pair_starts
@@ -90,6 +91,7 @@ def why_no_threshold(problem: Problem) -> WhyNot | None:
     return problem.model.why_no_threshold() or problem.penalty.why_no_threshold()
 
 
+@one_thread()
 def zero_threshold(problem: Problem, linear: Parameters | None = None, tight: bool = True) -> ZeroThreshold:
     """Return an interval that contains λ_max, whatever the problem's own λ.
 
@@ -122,6 +124,7 @@ def gradient_at(problem: Problem, linear: Parameters) -> PairGradient:
     return PairGradient(problem.design, problem.slope(problem.predict(linear)), diagonal=False)
 
 
+@one_thread()
 def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None = None) -> Parameters:
     """Return the minimum over w and the bias with P = 0, whatever the problem's P and its strengths.
 

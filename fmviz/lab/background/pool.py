@@ -13,8 +13,6 @@ import threading
 import time
 from collections.abc import Callable
 
-from threadpoolctl import threadpool_limits
-
 Slice = Callable[[], None]
 
 FIRST = -math.inf
@@ -31,8 +29,7 @@ class ThreadPool:
 
     Of slices that wait in line, only the first `most` are run, until they `leave`. Where nothing has been
     taken for half a second while something is due, as where one epoch takes long, another thread joins in for
-    one slice. From the first pool on, the process's matrix products take one core each, since runs share the
-    cores already, and its threads shorter turns.
+    one slice. From the first pool on, the process's threads take shorter turns.
     """
 
     def __init__(self, workers: int | None = None, most: int = sys.maxsize) -> None:
@@ -45,7 +42,6 @@ class ThreadPool:
         self._taken = time.monotonic()
         self._threads: set[threading.Thread] = set()
         if workers:
-            threadpool_limits(1, user_api="blas")
             sys.setswitchinterval(_TURN)
             for work in (self._watch, *[self._work] * workers):
                 self._add(work)

@@ -14,7 +14,8 @@ from functools import cache
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
-from threadpoolctl import threadpool_limits
+
+from fmviz.engine.blas import one_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -115,7 +116,7 @@ def _on_one_thread(
     function: Callable[[Item], Result], index: int, item: Item, home: int
 ) -> tuple[int, Result]:
     # Workers of this machine are started with one thread; other backends, and this process itself, are not.
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         result = function(item)
     if os.getpid() != home:
         _settle()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from fmviz.checked import checked
+from fmviz.engine.blas import each_on_one_thread
 from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
@@ -161,7 +161,7 @@ class Artefact:
     settings: Mapping[str, Any]
     budgets: Mapping[str, Mapping[str, Any]]
     minutes: Mapping[str, float]
-    runner: Callable[[Reproduction], Iterator[str]]
+    runner: Callable[[Reproduction], Generator[str]]
     judging: Judge
     picture: Mapping[str, Any]
     published: tuple[Mapping[str, Any], ...] = ()
@@ -260,8 +260,8 @@ class Artefact:
             )
 
         # Seconds are those of one thread: products of matrices must not be shared among several.
-        with threadpool_limits(1, user_api="blas"), suppress(Stopped):
-            for message in self.runner(repro):
+        with suppress(Stopped):
+            for message in each_on_one_thread(self.runner(repro)):
                 if time.monotonic() - shown >= PAUSE:
                     shown = time.monotonic() if repro.done else shown
                     yield result("running", message)
@@ -306,7 +306,7 @@ def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) ->
 
 def over_grid(
     repro: Reproduction, work: Work, trials: Callable[[Reproduction], Iterable[Row]], alone: bool
-) -> Iterator[str]:
+) -> Generator[str]:
     """Make all trials: the runner of a figure that is a grid."""
     yield "Reading data and kernels"
     yield from repro.fill(work, list(trials(repro)), alone=alone)
