@@ -75,6 +75,7 @@ def find_lambda(
     tol: float = 1e-4,
     init_scale: float = 0.01,
     random_state: Any = None,
+    standardize: bool | str = "auto",
     should_stop: Callable[[], bool] = lambda: False,
     **problem: Any,
 ) -> Iterator[Probe]:
@@ -99,7 +100,7 @@ def find_lambda(
         The strengths among which to find the bracket.
     narrowest : float
         The width at which the search gives up.
-    solver, max_iter, tol, init_scale, random_state, **problem
+    solver, max_iter, tol, init_scale, random_state, standardize, **problem
         As for `regularization_path`.
     should_stop : callable
         Called between epochs and between fits; a stopped search yields no final status.
@@ -132,7 +133,7 @@ def find_lambda(
         tol=finite_number("tol", tol, low=0),
     )
     return search_lambda(
-        problem_of(X, y, problem),
+        problem_of(X, y, standardize, problem)[0],
         target_interactions,
         accept,
         grid=grid,
