@@ -321,10 +321,13 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     >>> machine = fmviz.FactorizationMachineRegressor(
     ...     4, model=fmviz.models.HigherOrder(3), max_iter=2000, random_state=0
     ... ).fit(X, y)
-    >>> machine.interactions(top=1).iloc[0, :3].astype(int).tolist()
+    >>> best = machine.interactions(top=1)
+    >>> best.iloc[0, :3].astype(int).tolist()
     [0, 1, 2]
-    >>> round(machine.interaction_weight([0, 1, 2]), 1)
+    >>> float(best["weight_in_units"][0].round(1))  # of the columns as they are
     1.0
+    >>> round(machine.interaction_weight([0, 1, 2]), 1)  # of their deviations
+    0.8
     """
 
     def __init__(

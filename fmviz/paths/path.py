@@ -353,7 +353,7 @@ def lambda_max(X: Any, y: Any, *, standardize: bool | str = "auto", **problem: A
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
     >>> threshold = fmviz.lambda_max(X, y, lambda_w=0.01)
     >>> print(f"{threshold.lower:.4f} {threshold.upper:.4f}")
-    0.7069 0.7069
+    0.6795 0.6798
     """
     return zero_threshold(problem_of(X, y, standardize, problem)[0])
 

@@ -22,7 +22,8 @@ import scipy.sparse as sp
 from fmviz.engine.design import Design
 from fmviz.engine.problem import Problem
 
-# A column of smaller deviation, relative to its largest value, is a constant with rounding errors.
+# A column of smaller deviation, relative to its largest value, is a constant with rounding errors; and so
+# small a share of rows without a stored value is none.
 _CONSTANT = 1e-12
 
 
@@ -144,8 +145,8 @@ def moments(X: Any, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.n
         column, each = np.repeat(np.arange(d), np.diff(X.indptr)), share[X.indices]
         mean = np.bincount(column, each * X.data, d)
         stored = np.bincount(column, each * np.square(X.data - mean[column]), d)
-        empty = np.maximum(1.0 - np.bincount(column, each, d), 0.0)
-        variance = stored + empty * np.square(mean)
+        empty = 1.0 - np.bincount(column, each, d)
+        variance = stored + np.where(empty > _CONSTANT, empty, 0.0) * np.square(mean)
     else:
         mean = np.average(X, axis=0, weights=share)
         variance = np.average(np.square(X - mean), axis=0, weights=share)

@@ -123,10 +123,9 @@ def find_lambda(
     >>> for probe in fmviz.find_lambda(X, y, 18, grid=[0.01, 0.05, 1.0], **settings):
     ...     print(f"{probe.lambda_sparse:.4f}: {probe.used_interactions} interactions, {probe.status}")
     1.0000: 0 interactions, searching
-    0.0500: 27 interactions, searching
+    0.0500: 22 interactions, searching
     0.5250: 0 interactions, searching
-    0.2875: 6 interactions, searching
-    0.1688: 18 interactions, found
+    0.2875: 16 interactions, found
     """
     budget = Budget(
         epochs=whole_number("max_iter", max_iter, 1),
