@@ -22,7 +22,6 @@ from fmviz.engine.interactions.weights import PairWeights, pairs_of
 from fmviz.engine.models import FactorizationMachine, Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import ALL_PENALTIES
-from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.snapshot import Snapshot
 from fmviz.estimators.base import ModelEstimator
 from fmviz.estimators.bayesian import BayesianFM
@@ -426,7 +425,7 @@ def _effects(fit: Any, X: Any, output: Any) -> Effects:
     """Return the effects of a fit by the columns of a table, or by features."""
     before, machine, output = _steps(fit, output)
     if isinstance(machine, BayesianFM):
-        posterior, unit = _in_units(machine, machine.posterior_of(output)), "f"
+        posterior, unit = machine.posterior_of(output), "f"
     else:
         model, parameters = _parameters(machine, output)
         if not parameters.P.size:
@@ -441,7 +440,7 @@ def _effects(fit: Any, X: Any, output: Any) -> Effects:
         posterior = as_posterior(parameters, False)
         if isinstance(machine, StoredRun):
             return effects_of(Run.prepare(machine.experiment).of_output(output or 0), posterior)
-        posterior, unit = _in_units(machine, posterior), machine.unit
+        unit = machine.unit
     if X is None:
         raise ValueError("X is missing: effects are read over typical rows. Give some, such as X=X_train.")
     columns: Sequence[FeatureColumn]
@@ -450,11 +449,7 @@ def _effects(fit: Any, X: Any, output: Any) -> Effects:
     else:
         names = machine.names() if before is None else before.get_feature_names_out()
         columns = [NumberColumn(name=str(name)) for name in names]
+    P, w, intercept = machine._scale.in_units(posterior.P, posterior.w, posterior.intercept)
+    posterior = replace(posterior, P=P, w=w, intercept=intercept)
     rows = checked_data(machine, X if before is None else before.transform(X), reset=False)
     return Effects(posterior, rows, tuple(columns), unit=unit)
-
-
-def _in_units(machine: Any, posterior: Posterior) -> Posterior:
-    """Return samples of the scaled columns of an estimator as those of its columns in their units."""
-    P, w, intercept = machine._scale.in_units(posterior.P, posterior.w, posterior.intercept)
-    return replace(posterior, P=P, w=w, intercept=intercept)

@@ -178,7 +178,7 @@ class ModelEstimator(SparseInput, ABC):
         rng, solver = generator(self.random_state), self._part_solver()
         if not hasattr(self, "center_"):
             # The moments of a part are not those of all rows.
-            self._scale = Scale.none(X.shape[1])
+            self._scale = Scale(np.zeros(X.shape[1]), np.ones(X.shape[1]))
         problem, _ = self._problem(X, target, sample_weight)
         problem, size = self._completed(problem, self._memory is None)
         start, memory = self._start(problem, size, rng, True), None

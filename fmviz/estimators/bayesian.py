@@ -35,7 +35,7 @@ class BayesianFM(SparseInput):
         design.check_size()
         centered = bool(self.fit_linear) and bool(self.fit_intercept)
         self._scale = Scale.of(design.matrix, self.standardize, centered)
-        if (scaled := self._scale.apply(design.matrix)) is not design.matrix:
+        if (scaled := self._scale.apply(design.matrix, rounded=True)) is not design.matrix:
             design = Design(scaled)
         target.check_size()
         rank = whole_number("rank", self.rank, 0, 10_000)

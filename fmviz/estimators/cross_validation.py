@@ -77,7 +77,7 @@ class _CrossValidated:
         view._keep(held_out, fit)
         view.n_features_in_ = held_out.design.n_features
         # Its rows are scaled already.
-        view._scale = Scale.none(held_out.design.n_features)
+        view._scale = Scale(np.zeros(view.n_features_in_), np.ones(view.n_features_in_))
         if labels is not None:
             view.classes_ = labels
         return -float(scorer(view, held_out.design.matrix, held_out.target.decode(held_out.y)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import repeat
@@ -128,6 +127,8 @@ class SparseInput(Shown):
     center_: np.ndarray
     scale_: np.ndarray
     _moments: Any = None
+    # f of checked rows, shape (N,), of several outputs (N, m).
+    _scores: Any
 
     @property
     def _scale(self) -> Scale:
@@ -136,10 +137,6 @@ class SparseInput(Shown):
     @_scale.setter
     def _scale(self, scale: Scale) -> None:
         self.center_, self.scale_, self._moments = scale.center, scale.scale, scale.moments
-
-    @abstractmethod
-    def _scores(self, X: Any) -> np.ndarray:
-        """Return f of checked rows, shape (N,), of several outputs (N, m)."""
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -240,9 +240,7 @@ class SharedBasisClassifier(_SharedBasis, ModelClassifier):
     --------
     >>> import fmviz
     >>> from sklearn.datasets import load_wine
-    >>> from sklearn.preprocessing import StandardScaler
     >>> X, y = load_wine(return_X_y=True)
-    >>> X = StandardScaler().fit_transform(X)
     >>> machine = fmviz.SharedBasisClassifier(random_state=0).fit(X, y)
     >>> machine.score(X, y) > 0.99
     True

@@ -25,6 +25,8 @@ from fmviz.engine.problem import Problem
 # A column of smaller deviation, relative to its largest value, is a constant with rounding errors; and so
 # small a share of rows without a stored value is none.
 _CONSTANT = 1e-12
+# Fits take columns in steps of this share of a deviation.
+_STEP = 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +44,6 @@ class Scale:
     center: np.ndarray
     scale: np.ndarray
     moments: tuple[np.ndarray, np.ndarray] | None = None
-
-    @classmethod
-    def none(cls, d: int) -> Scale:
-        """Return the scale that leaves d columns as they are."""
-        return cls(np.zeros(d), np.ones(d))
 
     @classmethod
     def of(cls, X: Any, standardize: Any, centered: bool = True, weights: np.ndarray | None = None) -> Scale:
@@ -92,8 +89,17 @@ class Scale:
             array[places] = values
         return Scale(wide[0], wide[1], (wide[2], wide[3]) if self.moments else None)
 
-    def apply(self, X: Any) -> Any:
+    def apply(self, X: Any, rounded: bool = False) -> Any:
         """Return X with its columns on this scale, dense where they are centred; X itself if nothing changes.
+
+        Parameters
+        ----------
+        X : (N, d) ndarray or sparse array
+            Some rows.
+        rounded : bool
+            Whether to round to steps of 2⁻³⁰, as fits do: in other units the scaled columns are the same but
+            for rounding errors, which a solver may amplify. No prediction notices the steps, and such errors
+            hardly ever reach the next.
 
         Raises
         ------
@@ -107,19 +113,26 @@ class Scale:
             )
         if not self.center.any() and (self.scale == 1.0).all():
             return X
+        scaled: Any
         if sp.issparse(X) and not self.center.any():
-            return sp.csc_array(X @ sp.diags_array(1.0 / self.scale))
-        dense = X.toarray() if sp.issparse(X) else X
-        scaled: Any = np.array(dense, dtype=np.float32 if dense.dtype == np.float32 else np.float64)
-        scaled -= self.center
-        scaled /= self.scale
+            scaled = sp.csc_array(X @ sp.diags_array(1.0 / self.scale))
+        else:
+            dense = X.toarray() if sp.issparse(X) else X
+            scaled = np.array(dense, dtype=np.float32 if dense.dtype == np.float32 else np.float64)
+            scaled -= self.center
+            scaled /= self.scale
+        if rounded:
+            values = scaled.data if sp.issparse(scaled) else scaled
+            values /= _STEP
+            np.rint(values, out=values)
+            values *= _STEP
         return scaled
 
     def apply_to(self, problem: Problem, dummies: int = 0) -> Problem:
         """Return a problem with its features on this scale, dummy features as they are."""
         wide = Scale(np.pad(self.center, (0, dummies)), np.pad(self.scale, (0, dummies), constant_values=1.0))
         design = problem.design
-        X = wide.apply(design.matrix)
+        X = wide.apply(design.matrix, rounded=True)
         return problem if X is design.matrix else replace(problem, design=Design(X, design.dtype))
 
     def in_units(self, P: np.ndarray, w: np.ndarray, bias: Any) -> tuple[np.ndarray, np.ndarray, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -19,8 +19,7 @@ X = RNG.normal(size=(200, 5))
 X[:, 4] = X[:, 4] > 0.5
 Y = 2 * X[:, 0] * X[:, 1] + X[:, 2] - X[:, 3] * X[:, 4] + 0.3 * RNG.normal(size=200)
 UNITS = 10.0 ** RNG.uniform(-3, 3, 5)
-ZEROS = RNG.uniform(-10, 10, 5)
-MOVED = (X + ZEROS) * UNITS
+MOVED = (X + RNG.uniform(-10, 10, 5)) * UNITS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -29,11 +28,10 @@ pytestmark = [
 
 MACHINE, CLASSIFIER = fmviz.FactorizationMachineRegressor, fmviz.FactorizationMachineClassifier
 MODELS = ("fm", "hofm", "all_subsets", "expansion", "lifted", "quadratic", "convex")
-NETWORK = MACHINE(2, model=PolynomialNetwork(3), augment=True, random_state=0)
 INVARIANT = [
     *((MACHINE(model=name, random_state=0), 1e-6) for name in MODELS),
     *((MACHINE(regularizer=name, random_state=0), 1e-6) for name in ("cs", "l1", "l21")),
-    (NETWORK, 1e-6),
+    (MACHINE(2, model=PolynomialNetwork(3), augment=True, random_state=0), 1e-6),
     (CLASSIFIER(random_state=0), 1e-6),
     (fmviz.FactorizationMachineRegressorCV(random_state=0, cv=3), 1e-2),
     # A choice of strengths may turn by rounding.
@@ -75,15 +73,13 @@ def test_units_and_zeros_of_columns_have_no_say(estimator, tolerance):
         assert moved.scale_ == pytest.approx(plain.scale_ * UNITS, rel=1e-9)
 
 
-@pytest.mark.parametrize("estimator", [MACHINE(random_state=0, fit_linear=False), NETWORK], ids=str)
-def test_columns_are_divided_alone_where_centring_would_add_terms(estimator):
-    lower = clone(estimator).set_params(augment=False, model=PolynomialNetwork(3))
-    for machine in (lower, clone(lower).set_params(model="fm", fit_linear=False)):
-        fitted, scaled = (clone(machine).fit(data, Y) for data in (X, X * UNITS))
-        assert not fitted.center_.any()
-        assert fitted.scale_ == pytest.approx(X.std(axis=0))
-        f = fitted.predict(X)
-        assert np.abs(scaled.predict(X * UNITS) - f).max() <= 1e-6 * f.std()
+@pytest.mark.parametrize("settings", [{"fit_linear": False}, {"model": PolynomialNetwork(3)}], ids=str)
+def test_columns_are_divided_alone_where_centring_would_add_terms(settings):
+    fitted, moved = (MACHINE(random_state=0, **settings).fit(data, Y) for data in (X, X * UNITS))
+    assert not fitted.center_.any()
+    assert fitted.scale_ == pytest.approx(X.std(axis=0))
+    f = fitted.predict(X)
+    assert np.abs(moved.predict(X * UNITS) - f).max() <= 1e-6 * f.std()
 
 
 @pytest.mark.parametrize(
@@ -114,16 +110,14 @@ def test_moments_are_weighted_and_constants_stay_finite():
         assert fitted.center_ == pytest.approx(0.0 if sp.issparse(given) else repeated.mean(axis=0))
     labels = Y > 0.5
     balanced = CLASSIFIER(class_weight="balanced", random_state=0).fit(X, labels)
-    mean = 0.5 * (X[labels].mean(axis=0) + X[~labels].mean(axis=0))
-    assert balanced.center_ == pytest.approx(mean)
+    assert balanced.center_ == pytest.approx(0.5 * (X[labels].mean(axis=0) + X[~labels].mean(axis=0)))
 
 
 def test_a_sparse_matrix_stays_as_it_is_and_equals_a_dense_one_that_does():
     few = X * (np.abs(X) > 0.7)
     sparse, dense = MACHINE(random_state=0).fit(sp.csr_array(few), Y), MACHINE(random_state=0).fit(few, Y)
     raw = MACHINE(random_state=0, standardize=False).fit(few, Y)
-    assert not sparse.center_.any()
-    assert (sparse.scale_ == 1.0).all()
+    np.testing.assert_array_equal([sparse.center_, sparse.scale_], [np.zeros(5), np.ones(5)])
     assert sparse.predict(few) == pytest.approx(raw.predict(sp.csr_array(few)), abs=1e-8)
     # What a dense fit has learned can be asked of sparse rows.
     assert dense.predict(sp.csr_array(few)) == pytest.approx(dense.predict(few))
@@ -148,7 +142,7 @@ def test_fits_that_go_on_stay_on_their_scale():
         parts.partial_fit(standard, Y)
         on_scale.partial_fit(MOVED, Y)
     assert (parts.scale_ == 1.0).all()
-    assert on_scale.predict(MOVED) == pytest.approx(parts.predict(standard), abs=1e-9)
+    assert on_scale.predict(MOVED) == pytest.approx(parts.predict(standard), abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -166,28 +160,23 @@ def test_fits_that_go_on_stay_on_their_scale():
 def test_weights_in_units_are_those_of_the_products_of_the_columns(estimator):
     fitted = clone(estimator).fit(MOVED, Y)
     table = fitted.interactions(top=3)
-    features = table.filter(like="feature").to_numpy().astype(int)
-    distinct = [len(set(row)) == len(row) for row in features.tolist()]
-    row, steps = MOVED[:1].mean(axis=0), MOVED.std(axis=0)
-    for chosen, weight in zip(features[distinct], table["weight_in_units"][distinct], strict=True):
-        # The mixed difference of f is what the product alone adds.
-        moved = np.array(np.meshgrid(*[[0, 1]] * len(chosen))).reshape(len(chosen), -1).T
-        rows = np.repeat(row[None], len(moved), axis=0)
-        rows[:, chosen] += moved * steps[chosen]
-        signs = (-1.0) ** (len(chosen) - moved.sum(axis=1))
-        others = 0.0
-        if len(chosen) == 2 or fitted.interactions(order=3, top=1).shape:
-            others = signs @ fitted.predict(rows) / steps[chosen].prod()
-        assert weight == pytest.approx(others, rel=1e-6, abs=1e-9 / steps[chosen].prod())
+    for *features, weight in table.filter(regex="feature|units").to_numpy():
+        chosen = np.array(features, dtype=int)
+        if np.unique(chosen).size == chosen.size:
+            # The mixed difference of f is what the product alone adds.
+            moved = np.array([*product((0, 1), repeat=chosen.size)])
+            rows, steps = np.repeat(MOVED[:1], len(moved), axis=0), MOVED.std(axis=0)[chosen]
+            rows[:, chosen] += moved * steps
+            difference = (-1.0) ** (chosen.size - moved.sum(axis=1)) @ fitted.predict(rows)
+            assert weight * steps.prod() == pytest.approx(difference, rel=1e-6, abs=1e-9)
     if estimator.get_params().get("model") == "hofm":
         assert "weight_in_units" not in fitted.interactions(order=2)
 
 
 def test_effects_are_read_in_the_units_of_the_columns():
-    named = pd.DataFrame(MOVED, columns=list("abcde"))
     for estimator in (MACHINE(random_state=0), fmviz.BayesianFMRegressor(3, n_draws=20, random_state=0)):
-        fitted = clone(estimator).fit(named, Y)
-        curve = fmviz.plot.effects(fitted, "c", X=named).data[-1]
+        fitted = clone(estimator).fit(MOVED, Y)
+        curve = fmviz.plot.effects(fitted, "2", X=MOVED).data[-1]
         assert MOVED[:, 2].min() <= min(curve.x) < max(curve.x) <= MOVED[:, 2].max()
         assert np.ptp(curve.y) > 3.0
 
@@ -200,9 +189,7 @@ def test_strengths_of_paths_are_those_of_the_scaled_columns():
     given = {"lambdas": [0.1], "random_state": 0, **known}
     paths = [fmviz.regularization_path(data, Y, validation=(data, Y), **given) for data in (X, MOVED)]
     assert paths[1]["validation_loss"][0] == pytest.approx(paths[0]["validation_loss"][0], rel=1e-6)
-    fit = paths[1].points[0].snapshot.parameters
-    f = fit.intercept + paths[1].scaling.apply(MOVED) @ fit.w
-    assert np.isfinite(f).all()
+    assert (paths[1].scaling.center == MACHINE(max_iter=1).fit(MOVED, Y).center_).all()
     probes = [[*fmviz.find_lambda(data, Y, 3, (2, 4), random_state=0, **known)] for data in (X, MOVED)]
     assert [probe.used_interactions for probe in probes[0]] == [
         probe.used_interactions for probe in probes[1]
