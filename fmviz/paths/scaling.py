@@ -161,8 +161,10 @@ def moments(X: Any, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.n
         empty = 1.0 - np.bincount(column, each, d)
         variance = stored + np.where(empty > _CONSTANT, empty, 0.0) * np.square(mean)
     else:
-        mean = np.average(X, axis=0, weights=share)
-        variance = np.average(np.square(X - mean), axis=0, weights=share)
+        # By columns, without a second matrix.
+        mean = np.array([np.average(column, weights=share) for column in X.T])
+        each = zip(X.T, mean, strict=True)
+        variance = np.array([np.average(np.square(column - m), weights=share) for column, m in each])
     largest = abs(X).max(axis=0)
     largest = largest.toarray().ravel() if sp.issparse(largest) else largest
     deviation = np.sqrt(variance)

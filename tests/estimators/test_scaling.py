@@ -33,9 +33,8 @@ INVARIANT = [
     *((MACHINE(regularizer=name, random_state=0), 1e-6) for name in ("cs", "l1", "l21")),
     (MACHINE(2, model=PolynomialNetwork(3), augment=True, random_state=0), 1e-6),
     (CLASSIFIER(random_state=0), 1e-6),
-    (fmviz.FactorizationMachineRegressorCV(random_state=0, cv=3), 1e-2),
-    # A choice of strengths may turn by rounding.
-    (fmviz.FactorizationMachineClassifierCV(3, random_state=0, cv=3), 5e-2),
+    (fmviz.FactorizationMachineRegressorCV(random_state=0, cv=3), 1e-6),
+    (fmviz.FactorizationMachineClassifierCV(3, random_state=0, cv=3), 1e-6),
     (fmviz.BayesianFMRegressor(3, n_draws=30, burn_in=10, random_state=0), 1e-6),
     (fmviz.BayesianFMClassifier(3, n_draws=30, burn_in=10, random_state=0), 1e-6),
     (fmviz.RobustFMRegressor(random_state=0), 1e-6),

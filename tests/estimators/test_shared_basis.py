@@ -65,8 +65,9 @@ def test_classes_share_a_basis(wine, penalty, kernel, loss):
 def test_two_classes_have_one_score(wine):
     X, y = wine
     two = y != "top"
-    machine = fmviz.SharedBasisClassifier(rank=5, augment=True, standardize=False, max_iter=3, tol=0.0)
-    machine.fit(X[two], y[two])
+    machine = fmviz.SharedBasisClassifier(rank=5, augment=True, standardize=False, max_iter=3, tol=0.0).fit(
+        X[two], y[two]
+    )
     assert machine.decision_function(X[two]).shape == (two.sum(),)
     assert machine.predict_proba(X[two]).shape == (two.sum(), 2)
     assert machine.w_.shape == (13,)
