@@ -95,7 +95,7 @@ def measure(name: str, rank: int, folds: int) -> None:
     cv = folds if folds > 1 else default_folds(problem.y, binary, rng)
     search = Cost()
     with search.counted():
-        machine = kind(rank=rank, cv=cv, random_state=0).fit(data.X, data.y)
+        machine = kind(rank=rank, cv=cv, standardize=False, random_state=0).fit(data.X, data.y)
     print(
         f"  {folds} fold(s)   {search.seconds:8.2f} s, {len(machine.path_)} strengths: "
         f"{search.seconds / path.seconds:.1f} paths",

@@ -265,7 +265,7 @@ def _page(x: Any) -> str:
     tables = [
         (
             "The largest weights" + (len(orders) > 1) * f" of products of {m} features",
-            table.assign(**{"for a unit of each": added(table)}).to_dict("records"),
+            table.assign(**{machine.step: added(table)}).to_dict("records"),
         )
         for m in orders
         for table in [machine.interactions(_LISTED, **({} if m is None else {"order": m}))]
@@ -274,7 +274,7 @@ def _page(x: Any) -> str:
         type(x[-1] if isinstance(x, Pipeline) else x).__name__,
         [
             getattr(getattr(machine, "status_", None), "message", ""),
-            f"{cells}. The sentences tell what a product adds to what its features do alone.",
+            f"{cells}, {machine.step}. The sentences tell what a product adds to what its features do alone.",
         ],
         [picture],
         tables=tables,

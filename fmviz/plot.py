@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -449,5 +450,7 @@ def _effects(fit: Any, X: Any, output: Any) -> Effects:
     else:
         names = machine.names() if before is None else before.get_feature_names_out()
         columns = [NumberColumn(name=str(name)) for name in names]
+    P, w, intercept = machine._scale.in_units(posterior.P, posterior.w, posterior.intercept)
+    posterior = replace(posterior, P=P, w=w, intercept=intercept)
     rows = checked_data(machine, X if before is None else before.transform(X), reset=False)
     return Effects(posterior, rows, tuple(columns), unit=unit)

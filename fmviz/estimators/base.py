@@ -30,6 +30,7 @@ from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.starts.informed import why_empty
 from fmviz.engine.target import Target
+from fmviz.paths.scaling import Scale
 
 from .fitting import (
     HeldOut,
@@ -127,7 +128,11 @@ class ModelEstimator(SparseInput, ABC):
     def _problem(
         self, X: Any, target: Target, sample_weight: Any, all_features: bool = True
     ) -> tuple[Problem, np.ndarray | None]:
-        """Return the problem and the places of its features among those of X, None for `all_features`."""
+        """Return the problem and the places of its features among those of X, None for `all_features`.
+
+        Its columns are on a scale of their own, or with `all_features`, of fits that go on, on the one that
+        there is.
+        """
         # The settings are checked before the data.
         about, n_dummies, kept = self._problem_arguments(), self._dummies(), None
         if not all_features:
@@ -135,7 +140,12 @@ class ModelEstimator(SparseInput, ABC):
         if self._merges_rows:
             X, target, sample_weight = merged_rows(X, target, sample_weight)
         design = Design(augmented(X, n_dummies), self.dtype)
-        return Problem.build(design, target, sample_weight=sample_weight, **about), kept
+        problem = Problem.build(design, target, sample_weight=sample_weight, **about)
+        goes_on = all_features and hasattr(self, "center_")
+        scale = self._scale if goes_on else Scale.of_problem(problem, self.standardize, n_dummies)
+        if not goes_on:
+            self._scale = scale if kept is None else scale.spread(kept, self.n_features_in_)
+        return scale.apply_to(problem, n_dummies), kept
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         """Fit to checked data; held-out rows are `stratified` by class on request."""
@@ -166,6 +176,9 @@ class ModelEstimator(SparseInput, ABC):
                 "of the rows at a time. Set early_stopping=False, and look at the loss on rows of your own."
             )
         rng, solver = generator(self.random_state), self._part_solver()
+        if not hasattr(self, "center_"):
+            # The moments of a part are not those of all rows.
+            self._scale = Scale(np.zeros(X.shape[1]), np.ones(X.shape[1]))
         problem, _ = self._problem(X, target, sample_weight)
         problem, size = self._completed(problem, self._memory is None)
         start, memory = self._start(problem, size, rng, True), None
@@ -216,7 +229,7 @@ class ModelEstimator(SparseInput, ABC):
             start = with_arrays(start, self._fitted_parameters(), 0)
             # The others are set already, or include terms of dummy features.
             names = ["P"]
-        by_hand = {name: getattr(self, f"{name}_") for name in names if hasattr(self, f"{name}_")}
+        by_hand = {name: self._array(name) for name in names if hasattr(self, f"{name}_")}
         return with_arrays(start, by_hand, self._dummies())
 
     def _run(
@@ -323,9 +336,13 @@ class ModelEstimator(SparseInput, ABC):
         """Return the parameters of the fit; where there are no dummy features, as set by hand since."""
         if self._fitted_dummies:
             return self._parameters
-        own = {name: getattr(self, f"{name}_", None) for name in self._parameters}
-        by_hand = {name: value for name, value in own.items() if not isinstance(value, dict | None)}
-        return self._parameters.replace(**by_hand)
+        own = (name for name in self._parameters if hasattr(self, f"{name}_"))
+        return self._parameters.replace(**{name: self._array(name) for name in own})
+
+    def _array(self, name: str) -> Any:
+        """Return parameters by the attribute of their name: of coefficients by order those of the degree."""
+        value = getattr(self, f"{name}_")
+        return value[max(value)] if isinstance(value, dict) else value
 
     def fit_of(self, output: Any) -> Fit:
         """Return the fit of one output, by its label or number; None is allowed for a single output."""
@@ -340,7 +357,9 @@ class ModelEstimator(SparseInput, ABC):
     ) -> pd.DataFrame:
         """Return the used products of features, largest |weight| first.
 
-        The strengths λ and λ_p shrink weights towards 0, all the more where there are few rows.
+        The strengths λ and λ_p shrink weights towards 0, all the more where there are few rows. Weights are
+        those of the scaled columns, so that they compare: what a product adds to f where each of its features
+        is a deviation above its mean.
 
         Parameters
         ----------
@@ -356,9 +375,12 @@ class ModelEstimator(SparseInput, ABC):
         DataFrame
             For models of pairs columns ``feature_i`` and ``feature_j``, i < j, for the others ``feature_1``,
             …, ``feature_m``, in the order of the features; by name where the training data had names, else
-            by index. Then ``weight``: ⟨p_i, p_j⟩ or w_ij of a pair, else that of the product in f. Models
-            with powers of features, polynomial networks and lifted models with the kernel "polynomial", list
-            products in which a feature is repeated, too. For several outputs ``output`` is the first column.
+            by index. Then ``weight``: ⟨p_i, p_j⟩ or w_ij of a pair, else that of the product in f; and for
+            products of the most features that the model has, as of all pairs, ``weight_in_units``, that of
+            the product of the columns of X as they are. Of fewer features it depends on the larger products
+            and is missing where columns are centred. Models with powers of features, polynomial networks and
+            lifted models with the kernel "polynomial", list products in which a feature is repeated, too. For
+            several outputs ``output`` is the first column.
 
         Raises
         ------
@@ -370,10 +392,10 @@ class ModelEstimator(SparseInput, ABC):
         if output is None and self._fitted_model.n_outputs_of(self._parameters) > 1:
             names = self._fitted_target.output_names
             return by_output({name: self.interactions(top, order, name) for name in names})
-        return ranked(self.fit_of(output), self.names(), top, order)
+        return ranked(self.fit_of(output), self.names(), top, order, self._scale)
 
     def interaction_weight(self, features: Sequence[Any], output: Any = None) -> float:
-        """Return the weight of the product of distinct features, as in `interactions`.
+        """Return the weight of the product of distinct features, ``weight`` of `interactions`.
 
         Parameters
         ----------
@@ -406,9 +428,12 @@ class ModelEstimator(SparseInput, ABC):
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        return self._scores(self._checked(X, reset=False))
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return f of checked rows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            design = Design(augmented(X, self._fitted_dummies), self.dtype)
+            design = Design(augmented(self._scale.apply(X), self._fitted_dummies), self.dtype)
             f = self._fitted_model.scores(design, self._fitted_parameters())
         if not np.isfinite(f).all():
             raise ValueError(

@@ -16,9 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.interactions.weights import Interactions, PairWeights
+from fmviz.engine.models import get_model
 from fmviz.engine.sampling.gibbs import Draw
 from fmviz.engine.sampling.posterior import Posterior, draws_by_output, intervals_of
 from fmviz.engine.target import Target
+from fmviz.paths.scaling import Scale
 
 from .fitting import SparseInput, by_output, checked_data, keep_parameters, one_column
 from .supervised import LabelClassifier, classes_of
@@ -31,6 +33,10 @@ class BayesianFM(SparseInput):
         """Run a chain for every output and store its samples."""
         design = Design(X)
         design.check_size()
+        centered = bool(self.fit_linear) and bool(self.fit_intercept)
+        self._scale = Scale.of(design.matrix, self.standardize, centered)
+        if (scaled := self._scale.apply(design.matrix, rounded=True)) is not design.matrix:
+            design = Design(scaled)
         target.check_size()
         rank = whole_number("rank", self.rank, 0, 10_000)
         kept = whole_number("n_draws", self.n_draws, 2)
@@ -64,12 +70,19 @@ class BayesianFM(SparseInput):
     def _columns(self, X: Any, read: Callable[[Posterior, Any], np.ndarray]) -> np.ndarray:
         """Return what is read of every output at X, of several on a last axis."""
         check_is_fitted(self)
-        X = checked_data(self, X, reset=False)
+        X = self._scale.apply(checked_data(self, X, reset=False))
         each = [read(posterior, X) for posterior in self._posterior.machines]
         return np.stack(each, axis=-1) if len(each) > 1 else each[0]
 
+    def _scores(self, X: Any) -> np.ndarray:
+        mean = self._posterior.mean_parameters()
+        return get_model("fm").scores(Design(self._scale.apply(X)), mean)
+
     def posterior_of(self, output: Any = None) -> Posterior:
-        """Return the samples of one output, by its label or number, by default of the first."""
+        """Return the samples of one output, by its label or number, by default of the first.
+
+        They are those of the scaled columns.
+        """
         check_is_fitted(self)
         return self._posterior.machines[0 if output is None else self._target.output(output)]
 
@@ -93,8 +106,9 @@ class BayesianFM(SparseInput):
         -------
         DataFrame
             Columns ``feature_i`` and ``feature_j``, i < j; ``weight``, the mean of ⟨p_i, p_j⟩ over the
-            samples; ``lower`` and ``upper``, the ends of the central interval of that probability; and
-            ``probability``, the share of the samples whose weight has the sign of the mean.
+            samples, of the scaled columns; ``lower`` and ``upper``, the ends of the central interval of that
+            probability; ``probability``, the share of the samples whose weight has the sign of the mean; and
+            ``weight_in_units``, the weight of the product of the columns of X as they are.
 
         Raises
         ------
@@ -117,6 +131,7 @@ class BayesianFM(SparseInput):
                 "feature_j": names[j],
                 "weight": weight,
                 **{name: intervals[name] for name in ("lower", "upper", "probability")},
+                "weight_in_units": weight / self.scale_[pairs].prod(axis=1),
             }
         )
 
@@ -141,6 +156,9 @@ class BayesianFMRegressor(RegressorMixin, BayesianFM):
         Features of one group, such as the categories of one column, share means and precisions.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b.
+    standardize : {"auto", True, False}, default="auto"
+        As for `FactorizationMachineRegressor`: whether f is a function of scaled columns, whose priors then
+        are alike in all units.
     random_state : int or RandomState, optional
         The source of all draws.
     verbose : int, default=0
@@ -155,6 +173,8 @@ class BayesianFMRegressor(RegressorMixin, BayesianFM):
         The linear weights.
     intercept_ : (n_draws,) ndarray
         The biases.
+    center_, scale_, feature_importances_ : (d,) ndarray
+        As for `FactorizationMachineRegressor`; samples are those of the scaled columns.
     noise_ : (n_draws,) ndarray
         The standard deviations 1/√α of the errors.
     n_features_in_, feature_names_in_
@@ -180,6 +200,7 @@ class BayesianFMRegressor(RegressorMixin, BayesianFM):
         groups: Any = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -241,14 +262,14 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
 
     Parameters
     ----------
-    rank, n_draws, burn_in, groups, fit_linear, fit_intercept, random_state, verbose
+    rank, n_draws, burn_in, groups, fit_linear, fit_intercept, standardize, random_state, verbose
         As for `BayesianFMRegressor`.
 
     Attributes
     ----------
     classes_ : (C,) ndarray
         The labels, sorted; of two classes the second is the positive one.
-    P_, w_, intercept_, n_features_in_, feature_names_in_
+    P_, w_, intercept_, center_, scale_, feature_importances_, n_features_in_, feature_names_in_
         As for `BayesianFMRegressor`.
 
     Examples
@@ -270,6 +291,7 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         groups: Any = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:

@@ -21,6 +21,7 @@ from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import why_empty
 from fmviz.engine.target import Target
+from fmviz.paths.scaling import Scale
 from fmviz.paths.validation import default_folds, finished, search_strengths
 
 from .base import RandomState, generator
@@ -75,6 +76,8 @@ class _CrossValidated:
         view, labels = clone(self), held_out.target.labels
         view._keep(held_out, fit)
         view.n_features_in_ = held_out.design.n_features
+        # Its rows are scaled already.
+        view._scale = Scale(np.zeros(view.n_features_in_), np.ones(view.n_features_in_))
         if labels is not None:
             view.classes_ = labels
         return -float(scorer(view, held_out.design.matrix, held_out.target.decode(held_out.y)))
@@ -110,18 +113,21 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
     scoring : str or callable, optional
         A scorer of scikit-learn for the held-out rows, such as "r2", "neg_mean_absolute_error" or "roc_auc";
         by default the mean loss. λ_w is chosen by the loss. Each of several outputs is scored by itself, a
-        class against the others.
+        class against the others. Scorers see the scaled columns.
     n_jobs : int, optional
         The number of threads that fit the folds; -1 for all cores. A number gives every fold draws of its
         own, so that results are those of any other number; by default the folds take turns.
-    fit_linear, fit_intercept, max_iter, tol, random_state, verbose, dtype
-        As for `FactorizationMachineRegressor`; `verbose` prints every trial.
+    fit_linear, fit_intercept, standardize, max_iter, tol, random_state, verbose, dtype
+        As for `FactorizationMachineRegressor`; `verbose` prints every trial, and columns are scaled once, by
+        all rows.
 
     Attributes
     ----------
     lambda_w_, lambda_p_, lambda_sparse_ : float
         The strengths that were chosen.
-    P_, w_, intercept_, used_features_, n_used_interactions_, history_, certificate_, status_, n_iter_
+    P_, w_, intercept_, center_, scale_, used_features_, n_used_interactions_, feature_importances_
+        As for `FactorizationMachineRegressor`.
+    history_, certificate_, status_, n_iter_
         As for `FactorizationMachineRegressor`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -154,6 +160,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
         n_jobs: int | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         max_iter: int = 1_000,
         tol: float = 1e-4,
         random_state: RandomState | None = None,
@@ -174,7 +181,7 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
         As for `FactorizationMachineClassifier`.
     rank, loss_param, regularizer, regularizer_params, solver, cv, one_se, scoring, n_jobs, fit_linear
         As for `FactorizationMachineRegressorCV`; folds are stratified.
-    fit_intercept, max_iter, tol, random_state, verbose, dtype
+    fit_intercept, standardize, max_iter, tol, random_state, verbose, dtype
         As for `FactorizationMachineRegressorCV`.
 
     Attributes
@@ -212,6 +219,7 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
         n_jobs: int | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         max_iter: int = 1_000,
         tol: float = 1e-4,
         random_state: RandomState | None = None,

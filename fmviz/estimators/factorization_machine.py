@@ -148,9 +148,8 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
 
     The products of an all-subsets model grow exponentially with the number of large features: where a fit
     diverges, scale the features or choose a smaller `init_scale`. Fits of HigherOrder and "all_subsets"
-    depend on the units of X and y, as no λ suits products of several orders in all units: bring features
-    and target to unit variance, for instance with scikit-learn's StandardScaler and
-    TransformedTargetRegressor.
+    depend on the unit of y, and of a sparse X, as no λ suits products of several orders in all units: bring
+    the target to unit variance, for instance with scikit-learn's TransformedTargetRegressor.
 
     With several targets, y of shape (N, m), there is a machine for each: they make their epochs together, the
     objective is the mean of theirs, the certificate the largest, and used features and interactions are those
@@ -198,6 +197,16 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         ℓ2². Tolerances of the other models then do not depend on units.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
+    standardize : {"auto", True, False}, default="auto"
+        Whether f is a function of scaled columns, so that neither their units nor their zeros decide a fit:
+        with "auto" every column of a dense X, of two values too, is centred by its weighted mean and divided
+        by its weighted deviation, and a sparse X stays as it is. With True the columns of a sparse X are
+        divided, too. False is the objective of the papers, on X as it is; with it alone a dense X and a
+        sparse one give the same fit. λ, λ_p and λ_w are those of the scaled columns. Centring changes the
+        terms of fewer features; where f does not have them, that is without w or b, and for models of
+        products of three or more features alone, such as PolynomialNetwork(3) without `augment`, columns are
+        divided and not centred. A fit with `warm_start` stays on the scale of the first fit. `partial_fit`
+        takes that of an earlier fit, or `center_` and `scale_` as set by hand, and else X as it is.
     init_scale : float, optional
         The standard deviation of the normal distribution from which the entries of P start; by default 0.02
         of the size for the pair of largest gradient alone, or of that of the best single column, of which it
@@ -239,7 +248,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     P_ : (d, columns) ndarray
         The factors; the weight of the pair (i, j) of "fm" is ⟨p_i, p_j⟩. Those of all orders side by side for
         HigherOrder, U¹, …, U^m for Lifted, orthonormal or 0 for "convex"; without the rows of dummy features.
-        "quadratic" has none.
+        "quadratic" has none. All parameters are those of the scaled columns.
     U_ : (m, d, rank) ndarray
         U¹, …, U^m of Lifted.
     W_ : (d, d) ndarray
@@ -257,8 +266,14 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         The linear weights, those due to dummy features included; zeros without a linear term.
     intercept_ : float
         The bias, what dummy features add included; 0 without one.
+    center_, scale_ : (d,) ndarray
+        What is subtracted from every column and what it is then divided by: its mean and deviation, or 0 and
+        1. The scale of a constant column is 1.
     lambda_w_, lambda_p_, lambda_sparse_ : float
         The strengths of the fit.
+    feature_importances_ : (d,) ndarray
+        What every column changes in f: the root of the mean square of the change when it is set to its mean,
+        in rows of columns that are a deviation above or below theirs, independently.
     used_features_ : (m,) int ndarray
         The features in some product whose weight is not 0 by structure: rows of P that are not 0 in a column
         with a coefficient other than 0, or in a pair of W.
@@ -306,10 +321,13 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     >>> machine = fmviz.FactorizationMachineRegressor(
     ...     4, model=fmviz.models.HigherOrder(3), max_iter=2000, random_state=0
     ... ).fit(X, y)
-    >>> machine.interactions(top=1).iloc[0, :3].astype(int).tolist()
+    >>> best = machine.interactions(top=1)
+    >>> best.iloc[0, :3].astype(int).tolist()
     [0, 1, 2]
-    >>> round(machine.interaction_weight([0, 1, 2]), 1)
+    >>> float(best["weight_in_units"][0].round(1))  # of the columns as they are
     1.0
+    >>> round(machine.interaction_weight([0, 1, 2]), 1)  # of their deviations
+    0.8
     """
 
     def __init__(
@@ -330,6 +348,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         start: str = "informed",
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         init_scale: float | None = None,
         max_iter: int | None = None,
         tol: float | None = None,
@@ -360,9 +379,9 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         the number of its rows. `sample_weight` multiplies it.
     rank, model, augment, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w
         As for `FactorizationMachineRegressor`.
-    lambda_p, lambda_sparse, start, fit_linear, fit_intercept, init_scale, max_iter, tol, warm_start
+    lambda_p, lambda_sparse, start, fit_linear, fit_intercept, standardize, init_scale, max_iter, tol
         As for `FactorizationMachineRegressor`.
-    early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
+    warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback, dtype
         As for `FactorizationMachineRegressor`.
 
     Attributes
@@ -403,6 +422,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         start: str = "informed",
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         init_scale: float | None = None,
         max_iter: int | None = None,
         tol: float | None = None,

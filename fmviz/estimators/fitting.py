@@ -14,7 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.design import check_format
@@ -27,6 +27,7 @@ from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.snapshot import Snapshot, html_table
 from fmviz.engine.solvers import Solver
 from fmviz.engine.target import Target
+from fmviz.paths.scaling import Scale
 
 
 def keep_parameters(estimator: Any, given: Mapping[str, Any]) -> None:
@@ -76,7 +77,7 @@ def by_output(tables: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
 
 
 def added(table: pd.DataFrame) -> list[str]:
-    """Say what every product in a table of interactions adds to f for a unit of each of its features."""
+    """Say what every product in a table of interactions adds to f, by its weight."""
     sets = table.filter(like="feature_").astype(str).agg(" × ".join, axis=1) if len(table) else []
     whose = [f" of output {output}" for output in table["output"]] if "output" in table else repeat("")
     return [
@@ -99,7 +100,7 @@ class Shown(BaseEstimator):
             bundle["text/html"] += html_table(
                 {
                     **machine._described,
-                    "Strongest, for a unit of each, beside what each does alone": machine._strongest(),
+                    f"Strongest, {machine.step}, beside what each does alone": machine._strongest(),
                 }
             )
         return bundle
@@ -116,14 +117,55 @@ class Shown(BaseEstimator):
         return "\n".join(added(table))
 
 
+# Rows by which the importance of a column is measured, fewer where they have more numbers than these.
+_ROWS, _NUMBERS = 256, 4_000_000
+
+
 class SparseInput(Shown):
-    """Base of estimators that take sparse X and several targets."""
+    """Base of estimators that take sparse X and several targets, and bring its columns to one scale."""
+
+    center_: np.ndarray
+    scale_: np.ndarray
+    _moments: Any = None
+    # f of checked rows, shape (N,), of several outputs (N, m).
+    _scores: Any
+
+    @property
+    def _scale(self) -> Scale:
+        return Scale(self.center_, self.scale_, self._moments)
+
+    @_scale.setter
+    def _scale(self, scale: Scale) -> None:
+        self.center_, self.scale_, self._moments = scale.center, scale.scale, scale.moments
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """What every column changes in f, shape (d,): the root of the mean square of the change.
+
+        The column is set to its mean, in rows whose columns are a deviation above or below theirs, by turns
+        that are drawn for each. So columns that go together share nothing.
+        """
+        check_is_fitted(self)
+        mean, deviation = self._moments or (self.center_, self.scale_)
+        size = max(2, min(_ROWS, _NUMBERS // mean.size))
+        rows = mean + deviation * np.random.default_rng(0).choice([-1.0, 1.0], (size, mean.size))
+        f, changes = self._scores(rows), np.zeros(mean.size)
+        for j in np.flatnonzero(deviation):
+            moved = rows.copy()
+            moved[:, j] = mean[j]
+            changes[j] = np.sqrt(np.square(self._scores(moved) - f).mean())
+        return changes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
+
+    @property
+    def step(self) -> str:
+        """By how much features rise where a product adds its weight to f."""
+        return "for a unit of each" if (self.scale_ == 1.0).all() else "for a deviation of each"
 
     def names(self) -> np.ndarray:
         """Return the names of the features, or their indices where they have none."""

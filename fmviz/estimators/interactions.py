@@ -17,6 +17,7 @@ from fmviz.engine.models import AllSubsets, HigherOrder, Lifted, Model, Polynomi
 from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
 from fmviz.metrics import used_pairs
+from fmviz.paths.scaling import Scale
 
 Fit: TypeAlias = tuple[Model, Parameters, int, bool]
 """A model, its parameters of one output, the number of dummy features, which are the last ones, and whether
@@ -118,7 +119,7 @@ def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarr
     return np.concatenate(parts, axis=2), np.concatenate(weights)
 
 
-def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None) -> pd.DataFrame:
+def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None, scale: Scale) -> pd.DataFrame:
     """Return the table of `ModelEstimator.interactions` for one output."""
     wanted = 2 if order is None else whole_number("order", order, 2, 10)
     if top is not None:
@@ -131,11 +132,16 @@ def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None) -> p
         )
     if (products := orders[chosen]) is None:
         ranking = fitted_pairs(fit, names.size).ranked(top)
-        i, j = names[ranking.sets].T
-        return pd.DataFrame({"feature_i": i, "feature_j": j, "weight": ranking.weight})
-    features, weight, *_ = products.ranked(top, repeated=True)
-    table = {f"feature_{t + 1}": names[features[:, t]] for t in range(chosen)}
-    return pd.DataFrame({**table, "weight": weight})
+        features, weight = ranking.sets, ranking.weight
+        titles = ["feature_i", "feature_j"]
+    else:
+        features, weight, *_ = products.ranked(top, repeated=True)
+        titles = [f"feature_{t + 1}" for t in range(chosen)]
+    table = pd.DataFrame({**dict(zip(titles, names[features].T, strict=True)), "weight": weight})
+    if chosen == fit[0].order or not scale.center.any():
+        # Larger products, of centred columns, would have a part in it.
+        table["weight_in_units"] = weight / scale.scale[features].prod(axis=1)
+    return table
 
 
 def weight_of(fit: Fit, names: np.ndarray, features: Sequence[Any]) -> float:

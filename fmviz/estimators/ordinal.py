@@ -29,7 +29,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
     estimator : classifier, optional
         It must have `predict_proba`. Classifiers that take several labels a row, as those of fmviz do, fit
         all at once; of others a clone is fitted to each. By default
-        `FactorizationMachineClassifier(random_state=0)`.
+        `FactorizationMachineClassifier(random_state=0)`. It scales the columns, if anything does.
     max_levels : int, default=20
         A y of more distinct values is binned into this many levels of about equally many rows, each
         represented by the mean of its rows.
@@ -40,6 +40,8 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
         The levels, ascending.
     estimator_ : classifier
         The fitted classifier; its labels are those of `classes_` except the last.
+    feature_importances_ : (d,) ndarray
+        Those of the classifier, if it has any.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -125,6 +127,12 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
         at_most = self.estimator_.predict_proba(X)
         # For a single label the classifier has two classes, of which the second means that it applies.
         return self._target.probabilities(at_most[:, 1:] if self.classes_.size == 2 else at_most)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Those of the classifier, shape (d,)."""
+        check_is_fitted(self)
+        return self.estimator_.feature_importances_
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the expected level of every row of X.

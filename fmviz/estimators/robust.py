@@ -8,7 +8,6 @@ from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
-from fmviz.engine.design import Design
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.losses import CappedHinge, CappedInsensitive, Insensitive, Loss
 from fmviz.engine.models import Model, RobustFM
@@ -105,7 +104,7 @@ class _Robust(ModelEstimator):
             )
         super()._fit(X, target, sample_weight, stratified)
         del self._begin
-        f = self._fitted_model.predict(Design(X, self.dtype), self._fitted_parameters())
+        f = self._scores(X)
         kinks: Any = self._fitted_loss.majoriser
         self.outlier_mask_ = kinks.excess(f, target.values) > kinks.cap
         trusted = self.eps_insensitive_ + (0.0 if np.isinf(kinks.cap) else kinks.cap)
@@ -163,7 +162,7 @@ class RobustFMRegressor(_Robust, ModelRegressor):
     tol : float, default=1e-3
         The fit has converged once neither Z nor a linear weight changes by more than `tol` times the largest
         one in an epoch.
-    fit_linear, fit_intercept, warm_start, early_stopping, validation_fraction, n_iter_no_change
+    fit_linear, fit_intercept, standardize, warm_start, early_stopping, validation_fraction, n_iter_no_change
         As for `FactorizationMachineRegressor`.
     verbose, callback
         As for `FactorizationMachineRegressor`.
@@ -195,6 +194,8 @@ class RobustFMRegressor(_Robust, ModelRegressor):
         The features whose row of P is not zero.
     n_used_interactions_ : int
         The number of pairs i < j whose rows of P share a column in which both are non-zero.
+    center_, scale_, feature_importances_ : (d,) ndarray
+        As for `FactorizationMachineRegressor`; all parameters are those of the scaled columns.
     certificate_ : float
         The relative duality gap of the convex tangent problem at the result: a bound of the decrease by
         another step.
@@ -229,6 +230,7 @@ class RobustFMRegressor(_Robust, ModelRegressor):
         solver_params: Mapping[str, Any] | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         max_iter: int = 50,
         tol: float = 1e-3,
         warm_start: bool = False,
@@ -261,9 +263,11 @@ class RobustFMClassifier(_Robust, ModelClassifier):
         ε₂; "auto" is 2, which sets aside the rows with yf < −1.
     class_weight : dict or "balanced", optional
         As for `FactorizationMachineClassifier`.
-    rank, cap_spectrum, lambda_w, lambda_spectrum, solver, solver_params, fit_linear, fit_intercept, max_iter
+    rank, cap_spectrum, lambda_w, lambda_spectrum, solver, solver_params, fit_linear, fit_intercept
         As for `RobustFMRegressor`.
-    tol, warm_start, early_stopping, validation_fraction, n_iter_no_change, verbose, random_state, callback
+    standardize, max_iter, tol, warm_start, early_stopping, validation_fraction, n_iter_no_change
+        As for `RobustFMRegressor`.
+    verbose, random_state, callback
         As for `RobustFMRegressor`.
 
     Attributes
@@ -301,6 +305,7 @@ class RobustFMClassifier(_Robust, ModelClassifier):
         solver_params: Mapping[str, Any] | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         max_iter: int = 50,
         tol: float = 1e-3,
         warm_start: bool = False,

@@ -87,8 +87,7 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
     Minimises (1/N) Σ_n c_n Σ_c ℓ(f_c(x_n), y_nc) + λ_w‖w‖² + λ Ω(V) over V, w, the biases and the bases h_r
     in the unit ball, with f_c(x) = b_c + ⟨w_c, x⟩ + Σ_r v_rc σ(h_r, x) (blondel2017). σ(h, x) is ⟨h, x⟩², or
     with the kernel "anova" Σ_{i<j} h_i h_j x_i x_j. Ω is a norm of the rows of V, which decides how many
-    bases there are and whether outputs share them. Features should be on one scale, as scikit-learn's
-    StandardScaler brings them.
+    bases there are and whether outputs share them.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
     tol : float, default=1e-4
         The fit has converged once the objective falls by no more than this share of itself in an epoch, or
         it ends with the reason "rank" where all `rank` bases are in use.
-    fit_linear, fit_intercept, warm_start, early_stopping, validation_fraction, n_iter_no_change
+    fit_linear, fit_intercept, standardize, warm_start, early_stopping, validation_fraction, n_iter_no_change
         As for `FactorizationMachineRegressor`.
     verbose, callback, dtype
         As for `FactorizationMachineRegressor`.
@@ -140,6 +139,8 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
         The linear weights; zeros without a linear term.
     intercept_ : (m,) ndarray, or float for one target
         The biases; 0 without them.
+    center_, scale_, feature_importances_ : (d,) ndarray
+        As for `FactorizationMachineRegressor`; all parameters are those of the scaled columns.
     used_features_ : (n,) int ndarray
         The features of the bases in use.
     n_used_interactions_ : int
@@ -180,6 +181,7 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
         radius: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
         warm_start: bool = False,
@@ -220,7 +222,7 @@ class SharedBasisClassifier(_SharedBasis, ModelClassifier):
         As for `FactorizationMachineClassifier`; not for several labels.
     rank, kernel, augment, penalty, refit, solver, solver_params, lambda_w, lambda_sparse, radius
         As for `SharedBasisRegressor`.
-    fit_linear, fit_intercept, max_iter, tol, warm_start, early_stopping, validation_fraction
+    fit_linear, fit_intercept, standardize, max_iter, tol, warm_start, early_stopping, validation_fraction
         As for `SharedBasisRegressor`.
     n_iter_no_change, verbose, random_state, callback, dtype
         As for `SharedBasisRegressor`.
@@ -229,18 +231,16 @@ class SharedBasisClassifier(_SharedBasis, ModelClassifier):
     ----------
     classes_ : (m,) ndarray
         The labels, sorted; for several labels a row their numbers.
-    bases_, offsets_, output_weights_, w_, intercept_, used_features_, n_used_interactions_, certificate_
+    bases_, offsets_, output_weights_, w_, intercept_, center_, scale_, used_features_, n_used_interactions_
         As for `SharedBasisRegressor`; two classes have one output.
-    history_, status_, n_iter_, n_features_in_, feature_names_in_
+    certificate_, feature_importances_, history_, status_, n_iter_, n_features_in_, feature_names_in_
         As for `SharedBasisRegressor`.
 
     Examples
     --------
     >>> import fmviz
     >>> from sklearn.datasets import load_wine
-    >>> from sklearn.preprocessing import StandardScaler
     >>> X, y = load_wine(return_X_y=True)
-    >>> X = StandardScaler().fit_transform(X)
     >>> machine = fmviz.SharedBasisClassifier(random_state=0).fit(X, y)
     >>> machine.score(X, y) > 0.99
     True
@@ -265,6 +265,7 @@ class SharedBasisClassifier(_SharedBasis, ModelClassifier):
         radius: float | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
+        standardize: bool | str = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
         warm_start: bool = False,

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.choices import bound
+from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.parameters import Parameters
@@ -20,6 +21,8 @@ from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
 from fmviz.engine.starts.strengths import References
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
+
+from .scaling import Scale
 
 Order = Literal["cold", "down", "up"]
 ORDERS = ("cold", "down", "up")
@@ -73,9 +76,9 @@ class PathPoint:
 
 
 class Path(pd.DataFrame):
-    """The table of a path, one row a fit, with the fits, their model and the names of features, if any."""
+    """The table of a path, one row a fit, with the fits, their model, and names and scale of features."""
 
-    _metadata: ClassVar[list[str]] = ["points", "model", "names"]
+    _metadata: ClassVar[list[str]] = ["points", "model", "names", "scaling"]
 
     def copy(self, deep: bool = True) -> Path:
         """Return a copy that has the fits, too."""
@@ -198,6 +201,7 @@ def regularization_path(
     fall: float | None = None,
     init_scale: float | None = None,
     random_state: Any = None,
+    standardize: bool | str = "auto",
     **problem: Any,
 ) -> pd.DataFrame:
     """Fit a factorization machine at every strength λ of a grid.
@@ -232,6 +236,8 @@ def regularization_path(
     solver, max_iter, tol, random_state
         As for `fmviz.FactorizationMachineRegressor`; by name or "auto", PCD makes up to 10 `active_sweeps`
         in each epoch and extrapolates every 5 sweeps (`anderson`).
+    standardize : {"auto", True, False}
+        As for `fmviz.FactorizationMachineRegressor`: strengths are those of the scaled columns.
     **problem
         The other parameters of the objective: ``loss``, ``regularizer`` and ``model``, names or values such
         as ``TI(axis="rows")``, the parameters of those that are named (``loss_param``,
@@ -244,6 +250,7 @@ def regularization_path(
         One row a fit: ``order``, ``lambda_sparse``, ``objective``, ``loss``, ``used_features``,
         ``used_interactions``, ``validation_loss``, ``epochs``, ``seconds``, ``certificate``, ``status``. The
         fits, of class `fmviz.paths.PathPoint`, are in its attribute ``points``, which `fmviz.show` draws.
+        Their parameters are those of ``scaling.apply(X)``, ``scaling`` another attribute.
 
     Raises
     ------
@@ -273,7 +280,9 @@ def regularization_path(
     4    up           0.10                 18
     5    up           0.50                 18
     """
-    described = problem_of(X, y, problem)
+    described, scale = problem_of(X, y, standardize, problem)
+    if validation is not None:
+        validation = (scale.apply(Design(validation[0]).matrix), validation[1])
     start = ("informed" if orders is None else "random") if start is None else start
     if lambdas is None or init_scale is None:
         known = References(described)
@@ -300,11 +309,12 @@ def regularization_path(
     )
     fits = [*points]
     table = Path(pd.DataFrame.from_records([point.record() for point in fits]))
-    table.points, table.model, table.names = fits, described.model, getattr(X, "columns", None)
+    table.points, table.model, table.scaling = fits, described.model, scale
+    table.names = getattr(X, "columns", None)
     return table
 
 
-def lambda_max(X: Any, y: Any, **problem: Any) -> ZeroThreshold:
+def lambda_max(X: Any, y: Any, *, standardize: bool | str = "auto", **problem: Any) -> ZeroThreshold:
     """Return λ_max, the strength from which a factorization machine has no interactions, as an interval.
 
     Above it P = 0 is a minimum, for a convex loss a global one; below it P = 0 is a saddle point. The data
@@ -320,6 +330,8 @@ def lambda_max(X: Any, y: Any, **problem: Any) -> ZeroThreshold:
         The features.
     y : (N,) array_like
         The target; -1 and +1 for a binary loss.
+    standardize : {"auto", True, False}
+        As for `fmviz.FactorizationMachineRegressor`: the strength is that of the scaled columns.
     **problem
         The parameters of the objective, as for `regularization_path`.
 
@@ -341,9 +353,9 @@ def lambda_max(X: Any, y: Any, **problem: Any) -> ZeroThreshold:
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
     >>> threshold = fmviz.lambda_max(X, y, lambda_w=0.01)
     >>> print(f"{threshold.lower:.4f} {threshold.upper:.4f}")
-    0.7069 0.7069
+    0.6795 0.6798
     """
-    return zero_threshold(problem_of(X, y, problem))
+    return zero_threshold(problem_of(X, y, standardize, problem)[0])
 
 
 def checked_strengths(name: str, given: Any) -> set[float]:
@@ -356,8 +368,8 @@ def checked_strengths(name: str, given: Any) -> set[float]:
     return strengths
 
 
-def problem_of(X: Any, y: Any, problem: dict[str, Any]) -> Problem:
-    """Build a problem from keywords; raise ValueError where one is no parameter of the objective."""
+def problem_of(X: Any, y: Any, standardize: Any, problem: dict[str, Any]) -> tuple[Problem, Scale]:
+    """Build a problem from keywords, and its scale; ValueError where one is no parameter of the objective."""
     named = list(signature(bound).parameters)
     known = [*named, *(name for name in signature(Problem.build).parameters if name not in _GIVEN)]
     if "lambda_sparse" in problem:
@@ -368,4 +380,8 @@ def problem_of(X: Any, y: Any, problem: dict[str, Any]) -> Problem:
     for name in problem:
         one_of("keyword", name, known)
     given = dict(problem)
-    return Problem.build(X, y, **bound(**{name: given.pop(name) for name in named if name in given}), **given)
+    built = Problem.build(
+        X, y, **bound(**{name: given.pop(name) for name in named if name in given}), **given
+    )
+    scale = Scale.of_problem(built, standardize)
+    return scale.apply_to(built), scale

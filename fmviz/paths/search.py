@@ -75,6 +75,7 @@ def find_lambda(
     tol: float = 1e-4,
     init_scale: float = 0.01,
     random_state: Any = None,
+    standardize: bool | str = "auto",
     should_stop: Callable[[], bool] = lambda: False,
     **problem: Any,
 ) -> Iterator[Probe]:
@@ -99,7 +100,7 @@ def find_lambda(
         The strengths among which to find the bracket.
     narrowest : float
         The width at which the search gives up.
-    solver, max_iter, tol, init_scale, random_state, **problem
+    solver, max_iter, tol, init_scale, random_state, standardize, **problem
         As for `regularization_path`.
     should_stop : callable
         Called between epochs and between fits; a stopped search yields no final status.
@@ -122,17 +123,16 @@ def find_lambda(
     >>> for probe in fmviz.find_lambda(X, y, 18, grid=[0.01, 0.05, 1.0], **settings):
     ...     print(f"{probe.lambda_sparse:.4f}: {probe.used_interactions} interactions, {probe.status}")
     1.0000: 0 interactions, searching
-    0.0500: 27 interactions, searching
+    0.0500: 22 interactions, searching
     0.5250: 0 interactions, searching
-    0.2875: 6 interactions, searching
-    0.1688: 18 interactions, found
+    0.2875: 16 interactions, found
     """
     budget = Budget(
         epochs=whole_number("max_iter", max_iter, 1),
         tol=finite_number("tol", tol, low=0),
     )
     return search_lambda(
-        problem_of(X, y, problem),
+        problem_of(X, y, standardize, problem)[0],
         target_interactions,
         accept,
         grid=grid,

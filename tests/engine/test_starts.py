@@ -105,12 +105,13 @@ def test_the_exact_ones_and_those_that_are_none():
     linear = linear_fit(problem)
     lowest = -np.linalg.eigvalsh(-matrix_of(problem, linear))[0]
     assert zero_threshold(problem).lower == pytest.approx(lowest)
-    rows = fmviz.lambda_max(X, y, regularizer=fmviz.penalties.TI(axis="rows"), lambda_w=1e-3, lambda_p=0.01)
+    raw = {"lambda_w": 1e-3, "standardize": False}
+    rows = fmviz.lambda_max(X, y, regularizer=fmviz.penalties.TI(axis="rows"), lambda_p=0.01, **raw)
     assert rows.exact
     assert rows.lower == pytest.approx(lowest - 0.01)
-    none = fmviz.lambda_max(X, y, lambda_w=1e-3, lambda_p=1.001 * lowest)
+    none = fmviz.lambda_max(X, y, lambda_p=1.001 * lowest, **raw)
     assert (none.lower, none.upper) == (0.0, 0.0)
-    pairs = fmviz.lambda_max(X, y, regularizer="omega_star", lambda_w=1e-3)
+    pairs = fmviz.lambda_max(X, y, regularizer="omega_star", **raw)
     assert pairs.exact
     for given in (
         {"regularizer": "l1"},
@@ -123,14 +124,15 @@ def test_the_exact_ones_and_those_that_are_none():
 
 def test_many_features_get_the_simple_bounds(monkeypatch):
     X, y = drawn(2, d=12)
-    full = {name: fmviz.lambda_max(X, y, regularizer=name, lambda_w=0.1) for name in ("l2", *HARD)}
+    raw = {"lambda_w": 0.1, "standardize": False}
+    full = {name: fmviz.lambda_max(X, y, regularizer=name, **raw) for name in ("l2", *HARD)}
     monkeypatch.setattr(module, "SMALL", 2)
     monkeypatch.setattr(module, "DENSE", 3)
     monkeypatch.setattr(lowrank, "DENSE", 3)
     monkeypatch.setattr(lowrank, "_BLOCK", 5)
     for kind in (np.asarray, sp.csr_array):
         for name, sharp in full.items():
-            simple = fmviz.lambda_max(kind(X), y, regularizer=name, lambda_w=0.1)
+            simple = fmviz.lambda_max(kind(X), y, regularizer=name, **raw)
             assert simple.lower <= sharp.lower * (1 + 1e-6)
             assert sharp.upper <= simple.upper * (1 + 1e-6)
             assert simple.loose == (name in ("ti", "cs"))

@@ -17,7 +17,14 @@ X = RNG.normal(size=(90, 4))
 NAMES = np.array(["low", "mid", "top"])
 CLASSES = NAMES[(X[:, 0] * X[:, 1] > -0.4).astype(int) + (X[:, 0] * X[:, 1] > 0.4)]
 TARGETS = np.column_stack([X[:, 0] * X[:, 1], X[:, 2] - 1.0])
-FIXED = {"lambda_sparse": 0.01, "lambda_p": 0.01, "lambda_w": 0.01, "init_scale": 0.1, "random_state": 0}
+FIXED = {
+    "lambda_sparse": 0.01,
+    "lambda_p": 0.01,
+    "lambda_w": 0.01,
+    "init_scale": 0.1,
+    "random_state": 0,
+    "standardize": False,
+}
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

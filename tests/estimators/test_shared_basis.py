@@ -28,7 +28,14 @@ def wine():
 def test_classes_share_a_basis(wine, penalty, kernel, loss):
     X, y = wine
     machine = fmviz.SharedBasisClassifier(
-        rank=8, kernel=kernel, penalty=penalty, loss=loss, max_iter=5, tol=0.0, random_state=0
+        rank=8,
+        kernel=kernel,
+        penalty=penalty,
+        loss=loss,
+        standardize=False,
+        max_iter=5,
+        tol=0.0,
+        random_state=0,
     ).fit(X, y)
     k = len(machine.bases_)
     assert machine.score(X, y) > 0.97
@@ -47,7 +54,7 @@ def test_classes_share_a_basis(wine, penalty, kernel, loss):
     else:
         assert not hasattr(machine, "predict_proba")
     table = machine.interactions(output="top")
-    i, j, weight = table.iloc[0]
+    i, j, weight, _ = table.iloc[0]
     W = machine.bases_.T @ np.diag(machine.output_weights_[:, 2]) @ machine.bases_
     times = 1.0 if kernel == "anova" else 2.0
     assert weight == pytest.approx(times * W[int(i), int(j)])
@@ -58,7 +65,9 @@ def test_classes_share_a_basis(wine, penalty, kernel, loss):
 def test_two_classes_have_one_score(wine):
     X, y = wine
     two = y != "top"
-    machine = fmviz.SharedBasisClassifier(rank=5, augment=True, max_iter=3, tol=0.0).fit(X[two], y[two])
+    machine = fmviz.SharedBasisClassifier(rank=5, augment=True, standardize=False, max_iter=3, tol=0.0).fit(
+        X[two], y[two]
+    )
     assert machine.decision_function(X[two]).shape == (two.sum(),)
     assert machine.predict_proba(X[two]).shape == (two.sum(), 2)
     assert machine.w_.shape == (13,)

@@ -14,7 +14,14 @@ from fmviz.engine.drive import Budget
 from fmviz.paths import iterate_path
 
 X, Y, W = make_sparse_interactions(200, 20, 2, 5, random_state=0)
-PLAIN = {"rank": 8, "lambda_p": 0.01, "fit_linear": False, "fit_intercept": False, "random_state": 0}
+PLAIN = {
+    "rank": 8,
+    "lambda_p": 0.01,
+    "fit_linear": False,
+    "fit_intercept": False,
+    "random_state": 0,
+    "standardize": False,
+}
 
 
 def test_a_path_has_a_row_for_every_fit():

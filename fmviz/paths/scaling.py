@@ -1,0 +1,171 @@
+r"""One scale for all columns of X, so that the unit and the zero of a column do not decide a fit.
+
+A column is centred by its weighted mean c_j and divided by its weighted deviation s_j, (x_j − c_j)/s_j. Of a
+function with products of features the centring changes those of fewer features, the linear weights and the
+bias:
+
+    b + Σ_j w_j (x_j − c_j)/s_j + Σ_{i<j} W_ij (x_i − c_i)(x_j − c_j)/(s_i s_j)
+
+is the factorization machine with the pair weights W_ij/(s_i s_j), the linear weights
+w_j/s_j − Σ_{i≠j} W_ij c_i/(s_i s_j) and the bias b − Σ_j w_j c_j/s_j + Σ_{i<j} W_ij c_i c_j/(s_i s_j). Where
+a model has no such terms, its columns are divided and not centred.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fmviz.engine.design import Design
+from fmviz.engine.problem import Problem
+
+# A column of smaller deviation, relative to its largest value, is a constant with rounding errors; and so
+# small a share of rows without a stored value is none.
+_CONSTANT = 1e-12
+# Fits take columns in steps of this share of a deviation.
+_STEP = 2.0**-30
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """What is subtracted from the columns of X, and what they are then divided by.
+
+    Attributes
+    ----------
+    center, scale : (d,) ndarray
+        c and s; zeros and ones leave X as it is.
+    moments : pair of (d,) ndarray or None
+        The means and deviations of the columns from which it was learned, if any.
+    """
+
+    center: np.ndarray
+    scale: np.ndarray
+    moments: tuple[np.ndarray, np.ndarray] | None = None
+
+    @classmethod
+    def of(cls, X: Any, standardize: Any, centered: bool = True, weights: np.ndarray | None = None) -> Scale:
+        """Return the scale that a setting gives the columns of X.
+
+        Parameters
+        ----------
+        X : (N, d) ndarray or CSC array
+            Finite numbers.
+        standardize : {"auto", True, False}
+            The setting; "auto" leaves a sparse X as it is.
+        centered : bool
+            Whether columns of a dense X are centred. A sparse X is never.
+        weights : (N,) ndarray, optional
+            Weights of the rows.
+
+        Raises
+        ------
+        ValueError
+            If there is no such setting.
+        """
+        if standardize not in ("auto", True, False):
+            raise ValueError(f"standardize = {standardize!r} must be 'auto', True or False.")
+        mean, deviation = moments(X, weights)
+        divided = bool(standardize) and not (sp.issparse(X) and standardize == "auto")
+        center = np.where(divided and centered and not sp.issparse(X), mean, 0.0)
+        return cls(center, np.where(divided & (deviation > 0.0), deviation, 1.0), (mean, deviation))
+
+    @classmethod
+    def of_problem(cls, problem: Problem, standardize: Any, dummies: int = 0) -> Scale:
+        """Return the scale of the features of a problem, without dummy features, the last columns."""
+        # Of models of one higher order alone only dummy features give products of fewer features.
+        lower = problem.model.order in (None, 2) or problem.model.by_order or dummies > 0
+        centered = problem.fit_linear and problem.fit_intercept and lower
+        X = problem.design.matrix[:, : problem.design.n_features - dummies]
+        return cls.of(X, standardize, centered, problem.sample_weight)
+
+    def spread(self, places: np.ndarray, d: int) -> Scale:
+        """Return the scale of d columns of which these are at some places, and the others are 0."""
+        given = (self.center, self.scale, *(self.moments or ()))
+        wide = [np.zeros(d), np.ones(d), np.zeros(d), np.zeros(d)][: len(given)]
+        for array, values in zip(wide, given, strict=True):
+            array[places] = values
+        return Scale(wide[0], wide[1], (wide[2], wide[3]) if self.moments else None)
+
+    def apply(self, X: Any, rounded: bool = False) -> Any:
+        """Return X with its columns on this scale, dense where they are centred; X itself if nothing changes.
+
+        Parameters
+        ----------
+        X : (N, d) ndarray or sparse array
+            Some rows.
+        rounded : bool
+            Whether to round to steps of 2⁻³⁰, as fits do: in other units the scaled columns are the same but
+            for rounding errors, which a solver may amplify. No prediction notices the steps, and such errors
+            hardly ever reach the next.
+
+        Raises
+        ------
+        ValueError
+            If X has another number of columns.
+        """
+        if X.shape[1] != self.scale.size or self.center.shape != self.scale.shape:
+            raise ValueError(
+                f"X has {X.shape[1]:,} features, and center_ and scale_ are of {self.center.size:,} and "
+                f"{self.scale.size:,}. Give the same columns; with warm_start=False a fit starts again."
+            )
+        if not self.center.any() and (self.scale == 1.0).all():
+            return X
+        scaled: Any
+        if sp.issparse(X) and not self.center.any():
+            scaled = sp.csc_array(X @ sp.diags_array(1.0 / self.scale))
+        else:
+            dense = X.toarray() if sp.issparse(X) else X
+            scaled = np.array(dense, dtype=np.float32 if dense.dtype == np.float32 else np.float64)
+            scaled -= self.center
+            scaled /= self.scale
+        if rounded:
+            values = scaled.data if sp.issparse(scaled) else scaled
+            values /= _STEP
+            np.rint(values, out=values)
+            values *= _STEP
+        return scaled
+
+    def apply_to(self, problem: Problem, dummies: int = 0) -> Problem:
+        """Return a problem with its features on this scale, dummy features as they are."""
+        wide = Scale(np.pad(self.center, (0, dummies)), np.pad(self.scale, (0, dummies), constant_values=1.0))
+        design = problem.design
+        X = wide.apply(design.matrix, rounded=True)
+        return problem if X is design.matrix else replace(problem, design=Design(X, design.dtype))
+
+    def in_units(self, P: np.ndarray, w: np.ndarray, bias: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return P, w and b of the factorization machine of X itself that equals this one of scaled columns.
+
+        They may have further axes before those of P, shape (d, k), of w, shape (d,), and of b.
+        """
+        P, w = P / self.scale[:, None], w / self.scale
+        sums = np.einsum("j,...jk->...k", self.center, P)
+        crossed = np.einsum("...jk,...k->...j", P, sums) - self.center * np.square(P).sum(axis=-1)
+        return P, w - crossed, bias + (0.5 * crossed - w) @ self.center
+
+
+def moments(X: Any, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weighted mean and deviation of every column; the deviation of a constant is 0 exactly.
+
+    Sums are numpy's own: those of BLAS depend on its number of threads.
+    """
+    n, d = X.shape
+    share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    if sp.issparse(X):
+        X = sp.csc_array(X)
+        column, each = np.repeat(np.arange(d), np.diff(X.indptr)), share[X.indices]
+        mean = np.bincount(column, each * X.data, d)
+        stored = np.bincount(column, each * np.square(X.data - mean[column]), d)
+        empty = 1.0 - np.bincount(column, each, d)
+        variance = stored + np.where(empty > _CONSTANT, empty, 0.0) * np.square(mean)
+    else:
+        # By columns, without a second matrix.
+        mean = np.array([np.average(column, weights=share) for column in X.T])
+        each = zip(X.T, mean, strict=True)
+        variance = np.array([np.average(np.square(column - m), weights=share) for column, m in each])
+    largest = abs(X).max(axis=0)
+    largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+    deviation = np.sqrt(variance)
+    return mean, np.where(deviation > _CONSTANT * largest, deviation, 0.0)
