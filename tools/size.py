@@ -25,8 +25,8 @@ class Size(NamedTuple):
 
 
 BUDGET = {
-    "fmviz": Size(statements=25_652, files=333, functions=3_322),
-    "tests": Size(statements=15_410, files=196, functions=1_913),
+    "fmviz": Size(statements=25_952, files=335, functions=3_345),
+    "tests": Size(statements=15_710, files=198, functions=1_970),
     "bench": Size(statements=1_341, files=21, functions=172),
 }
 
