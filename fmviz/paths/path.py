@@ -17,7 +17,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
+from fmviz.engine.starts.informed import STARTS, informed_solver, lower_start, path_start, quick_settings
 from fmviz.engine.starts.strengths import References
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
@@ -124,9 +124,14 @@ def iterate_path(
     held_out = None if validation is None else problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
     method = path_solver(problem, solver, solver_params)
-    # Every cold fit, and the first of every warm path, has the same start.
+    # Every cold fit, and the first of every warm path, begins from it.
     first, method = start_and_solver(problem, start, init_scale, rng, method)
-    return _path(problem, strengths, orders, method, budget, first, rng, held_out, should_stop)
+    return _path(problem, strengths, orders, method, budget, first, start, rng, held_out, should_stop)
+
+
+def cold_start(problem: Problem, first: Parameters, start: str | Parameters) -> Parameters:
+    """Return the start of a fit that can be repeated alone, given the one of fits at any λ."""
+    return lower_start(problem, first) if isinstance(start, str) and start == "informed" else first
 
 
 def start_and_solver(
@@ -142,7 +147,7 @@ def start_and_solver(
     finite_number("init_scale", init_scale, low=0)
     if one_of("start", start, STARTS) == "random":
         return problem.start(init_scale, rng), solver
-    return informed_start(problem, init_scale, rng), informed_solver(solver, problem)
+    return path_start(problem, init_scale, rng), informed_solver(solver, problem)
 
 
 def onwards(problem: Formulation) -> Order:
@@ -165,6 +170,7 @@ def _path(
     solver: Solver,
     budget: Budget | None,
     first: Parameters,
+    how: str | Parameters,
     rng: np.random.Generator,
     held_out: Problem | None,
     should_stop: Callable[[], bool],
@@ -175,6 +181,8 @@ def _path(
         start = first
         for strength in reversed(strengths) if order == "down" else strengths:
             current = problem.at(lambda_sparse=strength)
+            if order == "cold":
+                start = cold_start(current, first, how)
             *_, end = iterate(current, solver, budget, should_stop, start=start, rng=rng)
             if order != "cold":
                 start = end.parameters
