@@ -227,7 +227,8 @@ def regularization_path(
         saddle points. Then fits never leave P = 0: a path downwards stays empty, a cold start may collapse
         where a far better point exists, and a path upwards does not. With "informed", the default where no
         `orders` are given, fits with TI, CS, Ω_TI, Ω_CS and ℓ2² escape P = 0 where it is a saddle point, and
-        those with ℓ1 and ℓ2,1 start from a solution with ℓ2² instead.
+        those with ℓ1 and ℓ2,1 start from a solution with ℓ2² instead; cold ones with CS are compared with
+        one from TI.
     validation : (X, y), optional
         Held-out rows, for the column ``validation_loss``.
     init_scale : float, optional

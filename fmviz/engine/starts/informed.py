@@ -85,10 +85,10 @@ def path_start(
 ) -> Parameters:
     """Return a random start, or a solution without sparsity where a random start would end at P = 0.
 
-    It suits every λ. A regularizer that is homogeneous of degree 1, as ℓ1 is, makes P = 0 a local minimum, however small λ is,
-    and a small random start falls into it. There the start is a fit with ℓ2² instead, with λ_p at least 0.02
-    of the strength that makes it 0. Where λ_p follows the data it is that large already (`shrunk`). The size
-    may be one for each machine.
+    It does not depend on λ. A regularizer that is homogeneous of degree 1, as ℓ1 is, makes P = 0 a local
+    minimum, however small λ is, and a small random start falls into it. There the start is a fit with ℓ2²
+    instead, with λ_p at least 0.02 of the strength that makes it 0. Where λ_p follows the data it is that
+    large already (`shrunk`). The size may be one for each machine.
     """
     if problem.n_machines is not None:
         return problem.joined(problem.by_machine(path_start, init_scale, rng, shrunk))

@@ -32,6 +32,7 @@ def find(
     solver, start = chosen_solver(problem, experiment.solver), problem.start(experiment.init_scale, rng)
     if experiment.start == "informed" and not _robust(problem):
         solver = informed_solver(solver, problem)
+        # Without caps there is no objective to compare starts by.
         start = path_start(problem, experiment.init_scale, rng)
     return estimate_caps(problem, Caps(), solver, start, rng, should_stop)[:2]
 
