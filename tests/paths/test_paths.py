@@ -57,7 +57,7 @@ def test_a_cold_fit_of_an_informed_path_is_the_fit_of_its_strength_alone():
     ends = [machine.history_["objective"].iloc[-1] for machine in alone]
     assert cold["objective"].tolist() == pytest.approx(ends, rel=1e-4)
     # Warm starts stay what they were.
-    assert (up["objective"] > 1.05 * cold["objective"]).any()
+    assert up["objective"].iloc[0] > 1.1 * ends[0]
 
 
 def test_a_path_does_nothing_twice(monkeypatch):
