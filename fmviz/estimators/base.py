@@ -159,7 +159,8 @@ class ModelEstimator(SparseInput, ABC):
             held_out = HeldOut(problem, fraction, patience, rng, stratified)
             problem = held_out.training
         solver = self._chosen_solver(problem)
-        start, memory = self._start(problem, size, rng, warm), None
+        has_start = any(hasattr(self, name) for name in ("_fitted_model", *(f"{n}_" for n in problem.shapes)))
+        start, memory = self._start(problem, size, rng, warm and has_start), None
         if warm and self._memory is not None and self._memory.key == key_of(problem, solver, start):
             memory = self._memory.state
         final = self._run(problem, solver, budget, start, rng, memory, held_out, kept)

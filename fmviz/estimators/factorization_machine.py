@@ -194,7 +194,8 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         With "random" P starts small, and stays 0 where it has become 0, as published. With "informed" that of
         "fm" escapes from 0 where that is a saddle point of the objective, under TI, CS, Ω_TI, Ω_CS and ℓ2²
         and with CD, PCD and PBCD; under ℓ1 and ℓ2,1, where it is a local minimum, it starts from a fit with
-        ℓ2². Tolerances of the other models then do not depend on units.
+        ℓ2². Under CS it starts from a rough fit with TI instead of the random start where a rough fit ends
+        lower from there. Tolerances of the other models then do not depend on units.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b, which is not penalised.
     standardize : {"auto", True, False}, default="auto"

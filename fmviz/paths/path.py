@@ -18,7 +18,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
+from fmviz.engine.starts.informed import STARTS, informed_solver, lower_start, path_start, quick_settings
 from fmviz.engine.starts.strengths import References
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
@@ -127,9 +127,14 @@ def iterate_path(
     held_out = None if validation is None else problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
     method = path_solver(problem, solver, solver_params)
-    # Every cold fit, and the first of every warm path, has the same start.
+    # Every cold fit, and the first of every warm path, begins from it.
     first, method = start_and_solver(problem, start, init_scale, rng, method)
-    return _path(problem, strengths, orders, method, budget, first, rng, held_out, should_stop)
+    return _path(problem, strengths, orders, method, budget, first, start, rng, held_out, should_stop)
+
+
+def cold_start(problem: Problem, first: Parameters, start: str | Parameters) -> Parameters:
+    """Return the start of a fit that can be repeated alone, given the one of fits at any λ."""
+    return lower_start(problem, first) if isinstance(start, str) and start == "informed" else first
 
 
 def start_and_solver(
@@ -145,7 +150,7 @@ def start_and_solver(
     finite_number("init_scale", init_scale, low=0)
     if one_of("start", start, STARTS) == "random":
         return problem.start(init_scale, rng), solver
-    return informed_start(problem, init_scale, rng), informed_solver(solver, problem)
+    return path_start(problem, init_scale, rng), informed_solver(solver, problem)
 
 
 def onwards(problem: Formulation) -> Order:
@@ -168,6 +173,7 @@ def _path(
     solver: Solver,
     budget: Budget | None,
     first: Parameters,
+    how: str | Parameters,
     rng: np.random.Generator,
     held_out: Problem | None,
     should_stop: Callable[[], bool],
@@ -178,6 +184,8 @@ def _path(
         start = first
         for strength in reversed(strengths) if order == "down" else strengths:
             current = problem.at(lambda_sparse=strength)
+            if order == "cold":
+                start = cold_start(current, first, how)
             *_, end = iterate(current, solver, budget, should_stop, start=start, rng=rng)
             if order != "cold":
                 start = end.parameters
@@ -223,7 +231,8 @@ def regularization_path(
         saddle points. Then fits never leave P = 0: a path downwards stays empty, a cold start may collapse
         where a far better point exists, and a path upwards does not. With "informed", the default where no
         `orders` are given, fits with TI, CS, Ω_TI, Ω_CS and ℓ2² escape P = 0 where it is a saddle point, and
-        those with ℓ1 and ℓ2,1 start from a solution with ℓ2² instead.
+        those with ℓ1 and ℓ2,1 start from a solution with ℓ2² instead; cold ones with CS are compared with
+        one from TI.
     validation : (X, y), optional
         Held-out rows, for the column ``validation_loss``.
     init_scale : float, optional

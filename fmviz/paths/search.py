@@ -17,7 +17,15 @@ from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
 from fmviz.typography import typeset
 
-from .path import Order, checked_strengths, iterate_path, path_solver, problem_of, start_and_solver
+from .path import (
+    Order,
+    checked_strengths,
+    cold_start,
+    iterate_path,
+    path_solver,
+    problem_of,
+    start_and_solver,
+)
 
 # The grid of the paper's search (atarashi2021, 8.3): powers of ten.
 GRID = tuple(10.0**e for e in range(-7, -1))
@@ -184,6 +192,8 @@ def search_lambda(
         near = min(before, key=lambda other: abs(other - strength), default=None)
         # The same draws each time, so that a cold fit at the resulting strength can be reproduced alone.
         begin = first if near is None else fits[near]
+        if order == "cold":
+            begin = cold_start(problem.at(lambda_sparse=strength), first, start)
         points = iterate_path(
             problem,
             [strength],

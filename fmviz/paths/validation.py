@@ -15,7 +15,7 @@ from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Solver
-from fmviz.engine.starts.informed import informed_solver, informed_start
+from fmviz.engine.starts.informed import informed_solver, path_start
 from fmviz.engine.starts.strengths import N_STRENGTHS, References, linear_reference
 from fmviz.engine.starts.zero_threshold import linear_fit
 from fmviz.typography import counted, typeset
@@ -249,7 +249,7 @@ def search_strengths(
     strengths = known.grid(count)[:: 1 if order == "down" else -1]
     weakest = {"lambda_p": SHRINKAGE_SHARES[0] * known.lambda_p, "lambda_sparse": min(strengths)}
     method = informed_solver(path_solver(problem, solver), problem)
-    starts = [informed_start(train.at(**weakest), known.init_scale, rng, shrunk=True) for train, _ in parts]
+    starts = [path_start(train.at(**weakest), known.init_scale, rng, shrunk=True) for train, _ in parts]
     attempt = partial(
         trials_along,
         order=order,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracles.generic_convex import generic_threshold
+from sklearn.base import clone
 
 import fmviz
 from fmviz.engine.design import Design
@@ -239,6 +240,18 @@ def test_an_empty_fit_says_what_would_leave_it():
     assert "no pair" in why_empty(nothing, linear_fit(nothing))
     assert References(nothing).lambda_sparse == 0.0
     assert why_empty(problem, problem.start(1.0, np.random.default_rng(0))) is None
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_cs_begins_where_its_fit_ends_lower(n_outputs):
+    """Of the random start and a fit with TI: the former ended at a third more."""
+    X, y = planted()
+    y = y if n_outputs == 1 else np.column_stack([y, X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]])
+    machine = fmviz.FactorizationMachineRegressor(5, regularizer="cs", random_state=0).fit(X, y)
+    other = clone(machine).set_params(warm_start=True)
+    other.P_ = clone(machine).set_params(regularizer="ti").fit(X, y).P_
+    ends = [fit.history_["objective"].iloc[-1] for fit in (machine, other.fit(X, y))]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-3)
 
 
 @pytest.mark.parametrize("solver", ["pbcd_ls", "pcd"])

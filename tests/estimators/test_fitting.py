@@ -105,6 +105,14 @@ def test_parameters_set_by_hand_are_where_a_warm_start_begins():
     assert (seen[4].parameters.P[:5, 3:] == P).all()
 
 
+@pytest.mark.parametrize("regularizer", ["l1", "l21"])
+def test_the_first_fit_with_a_warm_start_is_one_without(regularizer):
+    machine = fmviz.FactorizationMachineRegressor(3, regularizer=regularizer, random_state=0).fit(X, Y)
+    first = clone(machine).set_params(warm_start=True).fit(X, Y)
+    assert machine.P_.any()
+    assert (first.P_ == machine.P_).all()
+
+
 def test_a_warm_start_of_another_shape_is_a_sentence():
     machine = clone(MACHINE).set_params(warm_start=True, max_iter=1).fit(X, Y)
     unfitted = clone(MACHINE).set_params(warm_start=True)

@@ -49,6 +49,24 @@ def test_a_path_upwards_escapes_the_dead_start():
     assert path.query("order == 'down'")["used_features"].tolist() == [0, 0, 0]  # and comes down empty
 
 
+def test_a_cold_fit_of_an_informed_path_is_the_fit_of_its_strength_alone():
+    X, y, _ = make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    settings = {"rank": 5, "regularizer": "cs", "lambda_w": 0.1, "lambda_p": 0.1, "init_scale": 0.01}
+    strengths = [0.1, 0.2]
+    path = fmviz.regularization_path(
+        X, y, strengths, orders=["cold", "up"], start="informed", fall=0.0, random_state=0, **settings
+    )
+    alone = [
+        fmviz.FactorizationMachineRegressor(lambda_sparse=strength, random_state=0, **settings).fit(X, y)
+        for strength in strengths
+    ]
+    cold, up = (path[path["order"] == order] for order in ("cold", "up"))
+    ends = [machine.history_["objective"].iloc[-1] for machine in alone]
+    assert cold["objective"].tolist() == pytest.approx(ends, rel=1e-4)
+    # Warm starts stay what they were.
+    assert up["objective"].iloc[0] > 1.1 * ends[0]
+
+
 def test_a_path_does_nothing_twice(monkeypatch):
     certified, designs = [], []
     real, init = drive.certificates, Design.__init__

@@ -9,10 +9,12 @@ import numpy as np
 
 from ...typography import typeset
 from ..blas import one_thread
-from ..drive import Budget, iterate
+from ..drive import Budget, chosen_solver, iterate
 from ..parameters import Parameters
 from ..penalties import get_penalty
+from ..penalties.cs import CS
 from ..problem import Formulation, Problem
+from ..snapshot import Snapshot
 from ..solvers import Solver, get_solver
 from .strengths import SHRINKAGE_SHARE, References
 from .zero_threshold import why_no_threshold, zero_threshold
@@ -24,6 +26,8 @@ ESCAPE = "revive"
 _ACTIVE_SWEEPS = 10
 # The budget of the fit that a run starts from.
 _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
+# That of the fits that starts are compared by. Ends from two starts differ long before they have converged.
+_SHORT = Budget(epochs=30, tol=1e-2, report_every=None)
 
 
 def informed_solver(solver: Solver, problem: Formulation) -> Solver:
@@ -45,19 +49,49 @@ def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
     }
 
 
-@one_thread()
 def informed_start(
+    problem: Problem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
+) -> Parameters:
+    """Return the start of a single fit: `path_start`, or under CS the `lower_start` of two."""
+    return lower_start(problem, path_start(problem, init_scale, rng, shrunk))
+
+
+@one_thread()
+def lower_start(problem: Problem, start: Parameters) -> Parameters:
+    """Return, under CS, a fit with TI in its place if a fit ends lower from there, else the given start.
+
+    CS thresholds whole rows by the norms of all others, and drops features of weak pairs while P is still
+    random. TI, with the same λ_max, leaves the entries of each column to themselves.
+    """
+    if problem.n_machines is not None:
+        return problem.joined(problem.by_machine(lower_start, start))
+    if not isinstance(problem.penalty, CS) or problem.model.why_no_threshold() is not None:
+        return start
+    other = _short_fit(replace(problem, penalty=get_penalty("ti")), start).parameters
+    is_lower = _short_fit(problem, other).objective < _short_fit(problem, start).objective
+    return other if is_lower else start
+
+
+def _short_fit(problem: Problem, start: Parameters) -> Snapshot:
+    solver = informed_solver(chosen_solver(problem, "auto"), problem)
+    # A generator of its own, as the start that is given keeps its run.
+    *_, end = iterate(problem, solver, _SHORT, start=start, rng=np.random.default_rng(0))
+    return end
+
+
+@one_thread()
+def path_start(
     problem: Problem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
     """Return a random start, or a solution without sparsity where a random start would end at P = 0.
 
-    A regularizer that is homogeneous of degree 1, as ℓ1 is, makes P = 0 a local minimum, however small λ is,
-    and a small random start falls into it. There the start is a fit with ℓ2² instead, with λ_p at least 0.02
-    of the strength that makes it 0. Where λ_p follows the data it is that large already (`shrunk`). The size
-    may be one for each machine.
+    It does not depend on λ. A regularizer that is homogeneous of degree 1, as ℓ1 is, makes P = 0 a local
+    minimum, however small λ is, and a small random start falls into it. There the start is a fit with ℓ2²
+    instead, with λ_p at least 0.02 of the strength that makes it 0. Where λ_p follows the data it is that
+    large already (`shrunk`). The size may be one for each machine.
     """
     if problem.n_machines is not None:
-        return problem.joined(problem.by_machine(informed_start, init_scale, rng, shrunk))
+        return problem.joined(problem.by_machine(path_start, init_scale, rng, shrunk))
     start = problem.start(init_scale, rng)
     if problem.model.why_no_threshold() is not None or problem.penalty.why_no_threshold() is None:
         return start

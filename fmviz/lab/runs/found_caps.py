@@ -13,7 +13,7 @@ from fmviz.engine.drive import chosen_solver, never
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.starts.informed import informed_solver, informed_start
+from fmviz.engine.starts.informed import informed_solver, path_start
 from fmviz.engine.starts.robust import Caps, estimate_caps
 from fmviz.lab.experiment import Experiment
 
@@ -32,7 +32,8 @@ def find(
     solver, start = chosen_solver(problem, experiment.solver), problem.start(experiment.init_scale, rng)
     if experiment.start == "informed" and not _robust(problem):
         solver = informed_solver(solver, problem)
-        start = informed_start(problem, experiment.init_scale, rng)
+        # Without caps there is no objective to compare starts by.
+        start = path_start(problem, experiment.init_scale, rng)
     return estimate_caps(problem, Caps(), solver, start, rng, should_stop)[:2]
 
 
