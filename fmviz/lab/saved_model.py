@@ -144,8 +144,8 @@ class SavedModel:
         except UNREADABLE as error:
             missing = "it lacks " if isinstance(error, KeyError) else ""
             raise ValueError(
-                f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged "
-                f"({missing}{error}). Give the folder of its --output, or the model.npz in that, or fit the "
+                f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged. "
+                f"Found: {missing}{error}. Give the folder of its --output, or the model.npz in that, or fit the "
                 "model again."
             ) from error
         return read

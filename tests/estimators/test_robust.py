@@ -60,3 +60,11 @@ def test_many_features_are_fitted_by_mini_batches():
     fitted = RobustFMRegressor(3, max_iter=3, random_state=0, **given).fit(wide, RNG.normal(size=120))
     assert fitted.P_.shape == (600, 3)
     assert np.isfinite(fitted.predict(wide)).all()
+
+
+@pytest.mark.parametrize("standardize", ["auto", False])
+def test_columns_of_zeros_have_no_weight(standardize):
+    y = np.array([1.0, 2.0, 4.0, 3.0])
+    machine = RobustFMRegressor(standardize=standardize, random_state=0).fit(np.zeros((4, 2)), y)
+    assert not machine.w_.any()
+    assert y.min() <= machine.predict(np.zeros((1, 2)))[0] <= y.max()

@@ -27,7 +27,9 @@ def forged(path, arrays, about):
 
 
 def refused(path, words):
-    with pytest.raises(ValueError, match=r"t\.npz' is no model .* is damaged \(.*Give the folder") as failure:
+    with pytest.raises(
+        ValueError, match=r"t\.npz' is no model .* is damaged\. Found: .*Give the folder"
+    ) as failure:
         SavedModel.load(path)
     assert words in str(failure.value)
     assert "pickle" not in str(failure.value)

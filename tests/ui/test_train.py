@@ -225,8 +225,9 @@ def test_data_that_cannot_be_made_is_a_sentence(open_train):
 
 
 def test_an_unexpected_error_is_a_sentence_with_folded_details(open_train, monkeypatch):
+    app = open_train(**SMALL)
     monkeypatch.setattr(Run, "loaded", Mock(side_effect=KeyError("oops")))
-    app = press(open_train(**SMALL), "train_play")
+    press(app, "train_play")
     assert "Unexpected KeyError" in words(app)
     assert any("Traceback" in code.value for code in app.code)
 

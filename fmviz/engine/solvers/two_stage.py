@@ -200,6 +200,9 @@ class TwoStage(ConeSolver):
         weight = kept * problem.unit_weights / len(y)
         gram = (A * weight[:, None]).T @ A
         size = float(np.diagonal(gram)[:m].mean()) or 1.0
+        # Features that are 0 in all kept rows get w = 0.
+        last = np.arange(m, len(gram))
+        gram[last, last] += size * (gram[last, last] == 0.0)
         smooth = np.diag(np.repeat([0.0, 2.0 * problem.lambda_w], [m, len(gram) - m]))
         if problem.fit_intercept:
             smooth[-1, -1] = 0.0

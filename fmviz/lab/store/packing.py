@@ -28,7 +28,7 @@ def unpack_parameters(data: bytes) -> Parameters:
     try:
         return parameters_of(Arrays(data))
     except UNREADABLE as error:
-        raise ValueError(f"These are no parameters of a run, or they are damaged ({error}).") from error
+        raise ValueError(f"These are no parameters of a run, or they are damaged. Found: {error}.") from error
 
 
 def parameters_of(arrays: Mapping[str, np.ndarray]) -> Parameters:
