@@ -153,7 +153,8 @@ def test_a_mini_batch_of_all_rows_makes_a_projected_gradient_step():
         problem = build(loss, spectrum)
         method = IncrementalSVD(batch_size=1000, smoothing=0.1).on(problem)
         method.start(
-            problem.start(0.0, None).replace(P=np.eye(6), coefficients=np.ones(6)), np.random.default_rng(0)
+            problem.start(0.0, None).replace(P=np.eye(6), intercept=0.0, coefficients=np.ones(6)),
+            np.random.default_rng(0),
         )
         X, y, lam, delta = problem.design.matrix, problem.y, problem.lambda_p, method._smoothing.delta
         kinks, half = problem.loss.majoriser, smooth_part(problem.loss)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from .._jit import jitable
 from ..settings import LARGE, setting
 from .base import Loss
@@ -53,6 +55,11 @@ class SquaredExcess(Loss):
 
     lipschitz = 1.0
 
+    def distances(self, f: np.ndarray, y: np.ndarray, delta: float) -> tuple[np.ndarray, ...]:
+        """Return the distances of f from the points where the excess is δ/2."""
+        r, k = np.abs(f - y), self.epsilon + 0.5 * delta
+        return np.abs(r - k), r + k
+
 
 @jitable
 def slack_value(f, y, theta):
@@ -90,3 +97,7 @@ class SquaredSlack(Loss):
     jitable_conjugate = staticmethod(slack_conjugate)
 
     lipschitz = 1.0
+
+    def distances(self, f: np.ndarray, y: np.ndarray, delta: float) -> tuple[np.ndarray, ...]:
+        """Return the distance of yf from the point where the slack is δ/2."""
+        return (np.abs(self.margin - 0.5 * delta - f * y),)

@@ -25,6 +25,10 @@ class Majoriser:
     Its tangent in u² at u₀ is a majoriser: e·u² + const with e = 1/(2 max{u₀, δ}) for u₀ ≤ cap, u₀ = 0
     included, and e = 0 beyond. So any step that lowers Σ e_n u_n² lowers Σ ℓ_δ by at least as much.
 
+    Where u is 0 on an interval that tangent is as steep as at a kink, and steps are short. There
+    h_δ(u) = ½Σ_k h_{δ/2}(|f − k|) + a linear term, over the kinks k of u, each moved by δ/2 to where u = δ/2;
+    the tangents in |f − k|² are as flat as k is far (`squares`).
+
     Attributes
     ----------
     half_square : Loss
@@ -44,6 +48,14 @@ class Majoriser:
         """Return 2e, the weight of ½u² in the tangent at f: 0 for rows that are set aside."""
         u = self.excess(f, y)
         return np.where(u <= self.cap, 1.0 / np.maximum(u, min(delta, self.cap)), 0.0)
+
+    def squares(self, f: np.ndarray, y: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return c and t of the majoriser ½c(f − t)² + const that touches ℓ_δ at f; c = 0 beyond the cap."""
+        bend, half = self.weights(f, y, delta), self.half_square
+        slope, delta = bend * half.derivative(f, y), min(delta, self.cap)
+        if distances := getattr(half, "distances", None):
+            bend = sum(0.5 / np.maximum(d, 0.5 * delta) for d in distances(f, y, delta)) * (bend > 0.0)
+        return bend, f - np.divide(slope, bend, out=np.zeros_like(f), where=bend > 0.0)
 
     def value(self, f: np.ndarray, y: np.ndarray, delta: float) -> np.ndarray:
         """Return ℓ_δ for arrays of shape (N,)."""

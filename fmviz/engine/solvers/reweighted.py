@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import WhyNot
 from ..losses.majoriser import Majoriser, typical_size
+from ..losses.squared import Squared
 from ..parameters import Parameters
 from ..problem import Formulation, Problem
 from ..settings import ParamSpec
@@ -35,12 +36,14 @@ DECAY = ParamSpec("decay", "float", 0.5, 0.05, 1.0, help="The factor of the smoo
 LEAST_SMOOTHING = 1e-5
 """The smoothing ends at this share of a typical residual: far below it weights differ so much that the inner
 solvers cannot reach the accuracy of certificates."""
+# Lowered sooner, weights of rows that are at a kink too early shorten all steps from then on.
+_SETTLED = 0.1
 
 _INNER = (CD, PCD, PBCD, NmAPGD, LBFGS, ExactPGD, GCD)
 
 
 class Smoothing:
-    """The schedule of δ, which is lowered once no step at the present δ exceeds it.
+    """The schedule of δ, which is lowered once steps at the present δ are a tenth of it.
 
     Parameters
     ----------
@@ -61,7 +64,7 @@ class Smoothing:
         """Lower δ after a small change; return the change, or δ in units while it still falls, if larger."""
         smoothing, least = self.delta / self.unit, min(self.delta, LEAST_SMOOTHING * self.unit)
         falling = self._decay < 1.0 and self.delta > least
-        if change <= smoothing:
+        if change <= _SETTLED * smoothing:
             self.delta = max(self._decay * self.delta, least)
         return max(change, smoothing) if falling else change
 
@@ -72,13 +75,15 @@ def reweighted(problem: Problem, loss: Majoriser, f: np.ndarray, delta: float) -
     Its objective, times the mean of the weights, equals the smoothed one at f up to a constant, and majorises
     it.
     """
-    weights = problem.unit_weights * loss.weights(f, problem.y, delta)
+    bends, aims = loss.squares(f, problem.y, delta)
+    weights = problem.unit_weights * bends
     mean = float(weights.mean())
     if mean == 0.0:
         return None
     return replace(
         problem,
-        loss=loss.half_square,
+        loss=Squared(),
+        target=replace(problem.target, values=aims),
         sample_weight=weights / mean,
         lambda_w=problem.lambda_w / mean,
         lambda_p=problem.lambda_p / mean,
@@ -90,10 +95,10 @@ class Reweighted(Solver):
     r"""Minimise a loss with kinks, or with a cap, through weighted squares (Nie et al. 2010; robust_fm).
 
     ℓ = min{u, cap} with a smooth ½u², see `fmviz.engine.losses.majoriser.Majoriser`. An epoch takes the
-    weights 2e_n = 1/max{u_n, δ} of the present predictions, 0 for rows beyond the cap, makes `inner_epochs`
-    epochs of another solver on Σ e_n u_n² with all penalties as they are, and lowers δ once that moves
-    little. Any decrease of Σ e_n u_n² lowers the objective with ℓ_δ, so that it never rises at one δ, and
-    falls with δ, too. The objective with ℓ itself rises by no more than δ/2 for each row.
+    majoriser Σ ½c_n(f_n − t_n)² at the present predictions, with c_n = 0 for rows beyond the cap, makes
+    `inner_epochs` epochs of another solver on it with all penalties as they are, and lowers δ once that moves
+    little. Any decrease of it lowers the objective with ℓ_δ, so that it never rises at one δ, and falls with
+    δ, too. The objective with ℓ itself rises by no more than δ/2 for each row.
     """
 
     name: ClassVar[str] = "reweighted"
@@ -137,7 +142,7 @@ class Reweighted(Solver):
                 f"{self.label} is for losses with kinks or caps, and the {problem.loss.label.lower()} loss "
                 "has none: other solvers minimise it as it is. Choose one of them.",
             )
-        smooth = Formulation(problem.model, problem.penalty, loss.half_square)
+        smooth = Formulation(problem.model, problem.penalty, Squared())
         reasons = [method.why_not(smooth) for method in self._candidates(problem)]
         return None if None in reasons else reasons[0]
 
@@ -150,7 +155,7 @@ class Reweighted(Solver):
     def prepare(self) -> None:
         problem: Any = self.problem
         self._loss = problem.loss.majoriser
-        smooth = Formulation(problem.model, problem.penalty, self._loss.half_square)
+        smooth = Formulation(problem.model, problem.penalty, Squared())
         self._method = next(solver for solver in self._candidates(problem) if solver.why_not(smooth) is None)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
