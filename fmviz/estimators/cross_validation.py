@@ -39,6 +39,37 @@ class _CrossValidated:
     solver_params = callback = None
     start = "informed"
     warm_start = early_stopping = False
+    _groups: Any = None
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
+        """Choose the strengths by validation, and fit to all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for the estimator without validation.
+        groups : (N,) array_like, optional
+            Groups of rows, such as persons, for a splitter `cv` that does not divide them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not allowed, with the reason, or there is no splitter for `groups`.
+        """
+        if groups is not None and not hasattr(self.cv, "split"):
+            raise ValueError(
+                f"groups are for a splitter that keeps them together, and cv = {self.cv!r} is none; set for "
+                "instance cv=sklearn.model_selection.GroupKFold(5)."
+            )
+        self._groups = groups
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            del self._groups
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()
@@ -46,7 +77,8 @@ class _CrossValidated:
         if self.cv is None:
             folds = default_folds(problem.y if problem.y.ndim == 1 else problem.y[:, 0], stratified, rng)
         else:
-            folds = [*check_cv(self.cv, problem.y, classifier=stratified).split(X, problem.y)]
+            splitter = check_cv(self.cv, problem.y, classifier=stratified)
+            folds = [*splitter.split(X, problem.y, self._groups)]
         every = int(whole_number("verbose", int(self.verbose), 0))
         about = {"solver": self.solver, "one_se": self._switch("one_se")}
         if self.scoring is not None:

@@ -46,7 +46,18 @@ def checked_data(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
     check_format(X)
     for values in y:
         _check_present(values)
-    return validate_data(estimator, X, *y, **{"accept_sparse": ("csc", "csr"), "dtype": np.float64, **checks})
+    try:
+        return validate_data(
+            estimator, X, *y, **{"accept_sparse": ("csc", "csr"), "dtype": np.float64, **checks}
+        )
+    except ValueError as error:
+        words = [name for name, kind in getattr(X, "dtypes", pd.Series()).items() if kind.kind not in "biufc"]
+        if not words or "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"X holds words in column {words[0]!r}: {error}. Encode them as numbers, with "
+            "make_pipeline(fmviz.TableEncoder(), ...) for instance."
+        ) from None
 
 
 def _check_present(y: Any) -> None:

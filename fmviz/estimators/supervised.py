@@ -184,7 +184,15 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
             )
         self.classes_ = labels
         # Rows with several labels have no class to stratify by.
-        self._fit(X, target, self._weighted(y, sample_weight), stratified=target.labels is not None)
+        weights = self._weighted(y, sample_weight)
+        if target.labels is not None and np.shape(weights) == y.shape:
+            for label in labels.tolist():
+                if not np.any(np.asarray(weights)[y == label]):
+                    raise ValueError(
+                        f"All rows of the class {label!r} have the weight 0, and a classifier needs rows "
+                        "of every class. Give some of them a weight, or leave the rows of the class out."
+                    )
+        self._fit(X, target, weights, stratified=target.labels is not None)
         return self
 
     @available_if(ModelEstimator._part_solver)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GroupKFold
 
 import fmviz
 from fmviz.engine.models import Lifted, PolynomialNetwork
@@ -362,3 +364,46 @@ def test_features_that_are_never_met_have_parameters_of_0(machine, y, form):
     np.testing.assert_allclose(result.predict(wide), alone.predict(form(few)), rtol=1e-12)
     shape = result.P_.shape
     assert result.set_params(warm_start=True).fit(wide, y).P_.shape == shape
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        fmviz.FactorizationMachineClassifier,
+        fmviz.FactorizationMachineClassifierCV,
+        fmviz.RobustFMClassifier,
+        fmviz.SharedBasisClassifier,
+    ],
+)
+def test_a_class_without_weight_is_refused(machine):
+    with pytest.raises(ValueError, match="class 'yes' have the weight 0"):
+        machine(random_state=0).fit(X, LABELS, sample_weight=LABELS == "no")
+    with pytest.raises(ValueError, match="class 'no' have the weight 0"):
+        machine(random_state=0, class_weight={"no": 0.0}).fit(X, LABELS)
+
+
+def test_groups_reach_the_splitter():
+    groups, seen = np.arange(60) % 6, []
+
+    class Noting(GroupKFold):
+        def split(self, X, y=None, groups=None):
+            for train, test in super().split(X, y, groups):
+                seen.append(set(groups[train]) & set(groups[test]))
+                yield train, test
+
+    fmviz.FactorizationMachineRegressorCV(2, cv=Noting(2), random_state=0).fit(X, Y, groups=groups)
+    assert seen == [set(), set()]
+    with pytest.raises(ValueError, match="GroupKFold"):
+        fmviz.FactorizationMachineRegressorCV(2).fit(X, Y, groups=groups)
+
+
+def test_words_in_a_table_lead_to_the_encoder():
+    table = pd.DataFrame(X).rename(columns=str).assign(town=["Bern", "Rome"] * 30)
+    with pytest.raises(ValueError, match=r"column 'town'.*TableEncoder"):
+        MACHINE.fit(table, Y)
+
+
+@pytest.mark.parametrize("machine", [MACHINE, fmviz.SharedBasisRegressor()])
+def test_a_target_of_a_single_column_is_a_vector(machine):
+    with pytest.warns(DataConversionWarning):
+        assert clone(machine).fit(X, Y[:, None]).predict(X).shape == Y.shape

@@ -200,9 +200,6 @@ class TwoStage(ConeSolver):
         weight = kept * problem.unit_weights / len(y)
         gram = (A * weight[:, None]).T @ A
         size = float(np.diagonal(gram)[:m].mean()) or 1.0
-        # Features that are 0 in all kept rows get w = 0.
-        last = np.arange(m, len(gram))
-        gram[last, last] += size * (gram[last, last] == 0.0)
         smooth = np.diag(np.repeat([0.0, 2.0 * problem.lambda_w], [m, len(gram) - m]))
         if problem.fit_intercept:
             smooth[-1, -1] = 0.0
@@ -211,6 +208,8 @@ class TwoStage(ConeSolver):
             smooth[:m, :m] = 2.0 * strength * (U @ projector @ U_T).toarray()
         gram[np.diag_indices_from(gram)] *= 1.0 + 1e-12
         gram[np.diag_indices(m)] += size
+        # A feature that is 0 in all rows has the weight 0.
+        gram[np.diag_indices_from(gram)] += np.diagonal(gram + smooth) == 0.0
         v, s, factor = problem.predict(now), U @ ((now.P * now.multipliers) @ now.P.T).ravel(), None
         # A step of the loss moves an excess by a typical one, or by half of itself.
         excess = float(np.average(np.abs(self._half.derivative(v, y)), weights=weight))
