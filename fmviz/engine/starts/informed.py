@@ -54,7 +54,7 @@ def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
 def informed_start(
     problem: Problem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
-    """Return the start of a single fit, the `lower_start` for its λ; the arguments are those of `path_start`."""
+    """Return the start of a single fit: the `lower_start` at its λ, given a `path_start`."""
     return lower_start(problem, path_start(problem, init_scale, rng, shrunk))
 
 
