@@ -28,6 +28,8 @@ _ACTIVE_SWEEPS = 10
 _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
 # That of the fits that starts are compared by. Ends from two starts differ long before they have converged.
 _SHORT = Budget(epochs=30, tol=1e-2, report_every=None)
+# Ends whose objectives differ by a smaller share are taken for one minimum, and rounding does not choose.
+_DIFFERENT = 1e-3
 
 
 def informed_solver(solver: Solver, problem: Formulation) -> Solver:
@@ -52,13 +54,13 @@ def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
 def informed_start(
     problem: Problem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
-    """Return the start of a single fit: `path_start`, or under CS the `lower_start` of two."""
+    """Return the start of a single fit: the `lower_start` at its λ, given a `path_start`."""
     return lower_start(problem, path_start(problem, init_scale, rng, shrunk))
 
 
 @one_thread()
 def lower_start(problem: Problem, start: Parameters) -> Parameters:
-    """Return, under CS, a fit with TI in its place if a fit ends lower from there, else the given start.
+    """Return the given start, or under CS a short fit with TI, if a fit from there ends lower.
 
     CS thresholds whole rows by the norms of all others, and drops features of weak pairs while P is still
     random. TI, with the same λ_max, leaves the entries of each column to themselves.
@@ -68,13 +70,13 @@ def lower_start(problem: Problem, start: Parameters) -> Parameters:
     if not isinstance(problem.penalty, CS) or problem.model.why_no_threshold() is not None:
         return start
     other = _short_fit(replace(problem, penalty=get_penalty("ti")), start).parameters
-    is_lower = _short_fit(problem, other).objective < _short_fit(problem, start).objective
-    return other if is_lower else start
+    lower = (1.0 - _DIFFERENT) * _short_fit(problem, start).objective
+    return other if _short_fit(problem, other).objective < lower else start
 
 
 def _short_fit(problem: Problem, start: Parameters) -> Snapshot:
     solver = informed_solver(chosen_solver(problem, "auto"), problem)
-    # A generator of its own, as the start that is given keeps its run.
+    # A generator of its own leaves the draws of the run as they are.
     *_, end = iterate(problem, solver, _SHORT, start=start, rng=np.random.default_rng(0))
     return end
 
