@@ -67,7 +67,7 @@ class _CrossValidated:
             )
         self._groups = groups
         try:
-            return super().fit(X, y, sample_weight)
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
         finally:
             del self._groups
 

@@ -145,8 +145,8 @@ class SavedModel:
             missing = "it lacks " if isinstance(error, KeyError) else ""
             raise ValueError(
                 f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged. "
-                f"Found: {missing}{error}. Give the folder of its --output, or the model.npz in that, or fit the "
-                "model again."
+                f"Found: {missing}{error}. Give the folder of its --output, or the model.npz in that, or fit "
+                "the model again."
             ) from error
         return read
 
