@@ -21,7 +21,7 @@ from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 from fmviz.engine.target import Target
 
 from .base import Callback, ModelEstimator, RandomState
-from .fitting import keep_parameters, one_column
+from .fitting import keep_parameters
 from .supervised import ModelClassifier, ModelRegressor, Weights
 
 STRENGTH_SHARE = 0.01
@@ -196,8 +196,14 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
         keep_parameters(self, locals())
 
     def _target_of(self, y: np.ndarray) -> Target:
+        values = np.array(y, dtype=np.float64)
+        self._n_targets = values.shape[1:]
         # A column of signs is still a real target.
-        return Target(one_column(np.array(y, dtype=np.float64)), "real")
+        return Target(values if values.shape[1:] != (1,) else values[:, 0], "real")
+
+    def _predict(self, X: Any) -> np.ndarray:
+        f = super()._predict(X)
+        return f.reshape(len(f), *self._n_targets)
 
 
 class SharedBasisClassifier(_SharedBasis, ModelClassifier):

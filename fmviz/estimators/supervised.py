@@ -185,9 +185,11 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         self.classes_ = labels
         # Rows with several labels have no class to stratify by.
         weights = self._weighted(y, sample_weight)
-        if target.labels is not None and np.shape(weights) == y.shape:
+        counted = np.asarray(1.0 if weights is None else weights, dtype=np.float64)
+        # Without any weight, or of another shape, they are refused with the problem.
+        if target.labels is not None and counted.shape == y.shape and counted.any():
             for label in labels.tolist():
-                if not np.any(np.asarray(weights)[y == label]):
+                if not counted[y == label].any():
                     raise ValueError(
                         f"All rows of the class {label!r} have the weight 0, and a classifier needs rows "
                         "of every class. Give some of them a weight, or leave the rows of the class out."

@@ -80,7 +80,7 @@ def test_a_linear_fit_with_kinks_reaches_the_minimum(loss, lambda_w, rng):
     excess = cp.pos(cp.abs(X @ w + b - y) - getattr(loss, "epsilon", 0.0))
     least = cp.Problem(cp.Minimize(c / c.sum() @ excess + lambda_w * cp.sum_squares(w)))
     assert end.status.converged
-    assert end.objective <= (1.0 + 1e-4) * least.solve()
+    assert end.objective <= (1.0 + 2e-4) * least.solve()
 
 
 def test_a_run_that_is_resumed_has_the_same_iterates():

@@ -16,7 +16,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason
-from fmviz.engine.solvers import SOLVERS, NmAPGD
+from fmviz.engine.solvers import SOLVERS
 
 MODELS = {
     "fm": ("fm", {}),
@@ -175,11 +175,3 @@ def test_an_error_in_the_thread_is_raised_where_it_is_seen(monkeypatch):
         method.epoch()
     method.close()
     assert helpers() == 0
-
-
-def test_nmapgd_returns_the_best_of_its_iterates():
-    for seed in range(5):
-        start = {"init_scale": 1.0, "rng": np.random.default_rng(seed)}
-        solver = NmAPGD(eta=0.99)
-        values = [at.objective for at in iterate(of("ti"), solver, Budget(60, tol=0.0), **start)]
-        assert (np.diff(values) <= 1e-12 * values[0]).all()

@@ -180,8 +180,7 @@ class NmAPGD(PGD):
     of points and of gradients since the last y. q⁺ = ηq + 1 and c⁺ = (ηq·c + F(x⁺))/q⁺.
 
     c is a mean of past values with F(x) ≤ c ≤ F(start) at all times. So the objective may rise from one
-    iterate to the next, but (up to rounding) never above its start, and with `eta` = 0 it never rises. The
-    result is the best iterate.
+    epoch to the next, but (up to rounding) never above its start, and with `eta` = 0 it never rises.
 
     The line search compares values of F alone, so the operator may be inexact: a bad result is rejected. If
     it stays bad for every α no step is made and the change is 0, possibly far from a minimum. The
@@ -208,12 +207,11 @@ class NmAPGD(PGD):
             help="How long the mean c remembers; 0: not at all.",
         ),
     )
-    memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_q", "_c", "_last", "_best", "_least")
+    memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_q", "_c", "_last")
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         super().start(parameters, rng)
         self._q, self._c = 1.0, self._value
-        self._best, self._least = self._x, self._value
 
     def _restart(self) -> None:
         super()._restart()
@@ -225,13 +223,7 @@ class NmAPGD(PGD):
         memory = self.settings["eta"] * self._q
         self._q = memory + 1.0
         self._c = (memory * self._c + self._value) / self._q
-        if not self._value > self._least + ROUNDING * abs(self._least):
-            self._best, self._least = self._x, self._value
         return change
-
-    def parameters(self) -> Parameters:
-        """Return the parameters of least objective so far."""
-        return self._joint.copy(self._best)
 
     def _chosen(
         self, z: np.ndarray, value: float, v: np.ndarray, plain: float, steps: list[np.ndarray]
