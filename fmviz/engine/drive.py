@@ -336,7 +336,7 @@ class _Machine:
                     )
             last = None
             if status is not None and status.converged and needs_certificate(method, change, budget.tol):
-                here = without_rounding(problem, method.parameters())
+                here = without_rounding(problem, method.best())
                 last = _report(problem, here, epoch, self._seconds, change, True, True)
                 ended = finished(budget, epoch, self._seconds, float("inf"), should_stop)
                 status = confirm_convergence(status, ended, method, last, budget.tol)
@@ -349,9 +349,7 @@ class _Machine:
                 if last is None:
                     due = budget.certify_every is not None and reports % budget.certify_every == 0
                     certify = due or (status is not None and budget.certify_every is not None)
-                    here = method.parameters()
-                    if status is not None:
-                        here = without_rounding(problem, here)
+                    here = method.parameters() if status is None else without_rounding(problem, method.best())
                     last = _report(problem, here, epoch, self._seconds, change, certify, status is not None)
                 if np.isfinite(last.objective):
                     finite = last

@@ -102,6 +102,11 @@ class Parameters(Mapping[str, np.ndarray]):
         bias = self._arrays["intercept"]
         return float(bias) if bias.ndim == 0 else bias
 
+    def shifted(self, by: Any) -> Parameters:
+        """Return the parameters with a number added to the bias, or one to that of each output."""
+        bias = self._arrays["intercept"]
+        return self.replace(intercept=bias + np.reshape(by, bias.shape)) if np.any(by) else self
+
     @classmethod
     def stacked(cls, each: Sequence[Parameters]) -> Parameters:
         """Return the parameters of several machines with arrays of the same shapes, on a new first axis."""

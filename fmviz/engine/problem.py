@@ -294,9 +294,18 @@ class Problem(Formulation):
     @property
     def at_constant(self) -> bool:
         """Whether the target is constant and the bias fitted, so that the minimum has P = 0."""
+        return self._bias_follows and bool((self.y == self.y[0]).all())
+
+    @property
+    def _bias_follows(self) -> bool:
+        """Whether a constant added to the target changes the bias of a minimum alone."""
         loss = self.loss.loss if isinstance(self.loss, Separate) else self.loss
-        follows = not isinstance(loss, VectorLoss) and loss.scalar.of_residual is not None
-        return self.fit_intercept and follows and bool((self.y == self.y[0]).all())
+        of_residual = not isinstance(loss, VectorLoss) and loss.scalar.of_residual is not None
+        return self.fit_intercept and of_residual
+
+    def centred(self) -> Problem:
+        """Return the problem of the target less its mean, or itself where that changes more than the bias."""
+        return replace(self, target=self.target.centred(self.sample_weight)) if self._bias_follows else self
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

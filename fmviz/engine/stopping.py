@@ -24,6 +24,8 @@ _ROUNDING = 1e-6
 _DOUBTFUL = 100.0
 # Ratio of the sizes of columns of X that is reported as the likely cause.
 _UNEQUAL = 100.0
+# A relative duality gap above it contradicts convergence.
+_LARGE_GAP = 0.1
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -175,7 +177,18 @@ def confirm_convergence(
 
 
 def with_cause(status: Status, method: Solver, last: Snapshot, tol: float) -> Status:
-    """Add the likely cause to a status, where the budget ran out far from a stationary point."""
+    """Correct a status by the certificate at the end.
+
+    A convex problem has not converged while its gap is large, and where the budget ran out far from a
+    stationary point the likely cause is added.
+    """
+    gap = method.problem.model.certificate == "gap"
+    if gap and status.converged and last.certificate > _LARGE_GAP:
+        return Status(
+            Reason.STALLED,
+            f"Stalled after {epochs_in_words(last.epoch)}: nothing changes, and the objective may exceed its "
+            f"minimum by {last.certificate:.0%} of itself. Continue with another solver, or scale the data.",
+        )
     ran_out = status.reason in (Reason.EPOCHS, Reason.SECONDS)
     if not (ran_out and last.certificate > max(_DOUBTFUL * tol, _ROUNDING)):
         return status

@@ -12,6 +12,7 @@ import numpy as np
 from .errors import LARGEST
 
 _SMALL = 1e-50
+_STEP = 2.0**-30
 Kind = Literal["real", "binary", "class", "ordinal", "several"]
 
 
@@ -29,11 +30,14 @@ class Target:
     labels : ndarray or None
         The names of the classes in the order of their numbers (the negative one first), or the names of
         m labels or of m real numbers; None where they have none.
+    center : float or (m,) ndarray
+        What was subtracted from real numbers.
     """
 
     values: np.ndarray
     kind: Kind = "real"
     labels: np.ndarray | None = None
+    center: Any = 0.0
 
     @classmethod
     def of(cls, y: Any) -> Target:
@@ -76,6 +80,20 @@ class Target:
                 f"{1.0 / _SMALL:g}, or not at all; scale it, for instance with scikit-learn's "
                 "TransformedTargetRegressor."
             )
+
+    def centred(self, weights: np.ndarray | None = None) -> Target:
+        """Return real numbers less their weighted mean, by column; labels as they are.
+
+        Differences are rounded to steps of 2⁻³⁰ of their deviation, so that a fit does not depend on the
+        rounding errors of the mean.
+        """
+        if self.kind != "real":
+            return self
+        mean = np.average(self.values, axis=0, weights=weights)
+        values = self.values - mean
+        step = _STEP * np.sqrt(np.average(np.square(values), axis=0, weights=weights))
+        steps = np.rint(np.divide(values, step, out=np.zeros_like(values), where=step > 0.0))
+        return replace(self, values=steps * step, center=self.center + mean)
 
     @classmethod
     def of_labels(cls, y: Any, ordered: bool = False) -> Target:
@@ -143,7 +161,8 @@ class Target:
         if y.ndim == 2:
             columns = [np.ascontiguousarray(y[:, c]) for c in range(m)]
             if self.kind == "real":
-                return tuple(Target(column) for column in columns)
+                centers = np.broadcast_to(self.center, m).tolist()
+                return tuple(Target(*own) for own in zip(columns, ["real"] * m, [None] * m, centers))
         elif m == 1:
             # A copy, since a target that holds itself would outlive its last use.
             return (replace(self),)

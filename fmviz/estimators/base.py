@@ -126,12 +126,12 @@ class ModelEstimator(SparseInput, ABC):
         return checked_data(self, X, *y, reset=reset, dtype=dtype, **checks)
 
     def _problem(
-        self, X: Any, target: Target, sample_weight: Any, all_features: bool = True
+        self, X: Any, target: Target, sample_weight: Any, all_features: bool = True, centred: bool = True
     ) -> tuple[Problem, np.ndarray | None]:
         """Return the problem and the places of its features among those of X, None for `all_features`.
 
         Its columns are on a scale of their own, or with `all_features`, of fits that go on, on the one that
-        there is.
+        there is. Its target is `centred` unless the data are to stay as they are.
         """
         # The settings are checked before the data.
         about, n_dummies, kept = self._problem_arguments(), self._dummies(), None
@@ -141,6 +141,8 @@ class ModelEstimator(SparseInput, ABC):
             X, target, sample_weight = merged_rows(X, target, sample_weight)
         design = Design(augmented(X, n_dummies), self.dtype)
         problem = Problem.build(design, target, sample_weight=sample_weight, **about)
+        if centred and self.standardize:
+            problem = problem.centred()
         goes_on = all_features and hasattr(self, "center_")
         scale = self._scale if goes_on else Scale.of_problem(problem, self.standardize, n_dummies)
         if not goes_on:
@@ -166,7 +168,7 @@ class ModelEstimator(SparseInput, ABC):
         final = self._run(problem, solver, budget, start, rng, memory, held_out, kept)
         self._memory = None
         if warm and final:
-            key = key_of(problem, solver, self._fitted_parameters())
+            key = key_of(problem, solver, self._fitted_parameters().shifted(-problem.target.center))
             self._memory = Memory(solver.name, key, final)
 
     def _fit_part(self, X: Any, target: Target, sample_weight: Any) -> None:
@@ -180,7 +182,8 @@ class ModelEstimator(SparseInput, ABC):
         if not hasattr(self, "center_"):
             # The moments of a part are not those of all rows.
             self._scale = Scale(np.zeros(X.shape[1]), np.ones(X.shape[1]))
-        problem, _ = self._problem(X, target, sample_weight)
+        # Nor is the mean of its target.
+        problem, _ = self._problem(X, target, sample_weight, centred=False)
         problem, size = self._completed(problem, self._memory is None)
         start, memory = self._start(problem, size, rng, True), None
         if self._memory is not None and self._memory.solver == solver.name:
@@ -219,7 +222,7 @@ class ModelEstimator(SparseInput, ABC):
     def _start(self, problem: Problem, size: Any, rng: np.random.Generator, warm: bool) -> Parameters:
         if not warm:
             return self._cold_start(problem, size, rng)
-        start = problem.start(size, rng)
+        start = problem.start(size, rng).shifted(problem.target.center)
         names = [*start]
         if hasattr(self, "_fitted_model"):
             if self._fitted_model.name != problem.model.name:
@@ -231,7 +234,7 @@ class ModelEstimator(SparseInput, ABC):
             # The others are set already, or include terms of dummy features.
             names = ["P"]
         by_hand = {name: self._array(name) for name in names if hasattr(self, f"{name}_")}
-        return with_arrays(start, by_hand, self._dummies())
+        return with_arrays(start, by_hand, self._dummies()).shifted(-problem.target.center)
 
     def _run(
         self,
@@ -269,7 +272,7 @@ class ModelEstimator(SparseInput, ABC):
             if held_out is not None:
                 snapshot = held_out.add_validation_loss(snapshot)
                 enough = held_out.why_stop(snapshot)
-            if self.callback is not None and self.callback(snapshot):
+            if self.callback is not None and self.callback(_uncentred(problem, snapshot)):
                 enough = f"Stopped by the callback after {snapshot.epoch:,} epochs."
             if enough is not None and snapshot.status is None:
                 snapshots.close()
@@ -290,6 +293,7 @@ class ModelEstimator(SparseInput, ABC):
         if end.status.converged and (why := self._why_empty(problem, end.parameters)) is not None:
             warnings.warn(why, CollapseWarning, stacklevel=4)
         self._records = records
+        end = _uncentred(problem, end)
         self._store(problem, restore_features(end, problem.model, kept, self.n_features_in_))
         strengths = strengths_in_words({name: getattr(problem, name) for name in STRENGTHS})
         self._described = {
@@ -456,6 +460,11 @@ def _stacked(each: Sequence[Any]) -> Any:
     if isinstance(each[0], dict):
         return {name: _stacked([item[name] for item in each]) for name in each[0]}
     return np.stack(each)
+
+
+def _uncentred(problem: Problem, snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot with the mean of the target in the bias again."""
+    return replace(snapshot, parameters=snapshot.parameters.shifted(problem.target.center))
 
 
 def _line(snapshot: Snapshot) -> str:

@@ -106,13 +106,14 @@ class _CrossValidated:
     def _loss(self: Any, scorer: Callable[..., float], held_out: Problem, fit: Parameters) -> float:
         """Return the negative score of a fit on held-out rows."""
         view, labels = clone(self), held_out.target.labels
-        view._keep(held_out, fit)
+        center = held_out.target.center
+        view._keep(held_out, fit.shifted(center))
         view.n_features_in_ = held_out.design.n_features
         # Its rows are scaled already.
         view._scale = Scale(np.zeros(view.n_features_in_), np.ones(view.n_features_in_))
         if labels is not None:
             view.classes_ = labels
-        return -float(scorer(view, held_out.design.matrix, held_out.target.decode(held_out.y)))
+        return -float(scorer(view, held_out.design.matrix, held_out.target.decode(held_out.y + center)))
 
     def _why_empty(self, problem: Problem, end: Parameters) -> str | None:
         """Return a sentence where the chosen strengths give a fit without interactions."""

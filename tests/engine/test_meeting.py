@@ -16,7 +16,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason, Snapshot
-from fmviz.engine.solvers import SOLVERS
+from fmviz.engine.solvers import SOLVERS, get_solver
 
 READINGS = [(name, {}) for name in PENALTIES] + [("ti", {"axis": "rows"})]
 READINGS += [("elastic_net", {"rho": rho}) for rho in (0.1, 0.9)]
@@ -109,6 +109,24 @@ def test_inexact_solvers_meet_from_a_near_optimal_point(loss, rng):
             return
         here = best.parameters
     pytest.fail(f"after 20 rounds one solver still improves on the other: {[end.objective for end in ends]}")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_ends_with_the_lowest_objective(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 6))
+    problem = build_problem(X, X[:, 0] * X[:, 1], regularizer="l1", rank=3, lambda_sparse=1e-3)
+    solver, rises = get_solver("nmapgd", {"eta": 0.99}), 0
+    for epochs in range(5, 60):
+        run = [
+            *iterate(
+                problem, solver, Budget(epochs, tol=0.0), init_scale=1.0, rng=np.random.default_rng(seed)
+            )
+        ]
+        least = min(snapshot.objective for snapshot in run)
+        assert run[-1].objective == least
+        rises += run[-2].objective > least
+    assert rises
 
 
 @pytest.mark.parametrize("solver", ["subgd", "nmapgd"])

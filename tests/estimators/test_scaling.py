@@ -72,6 +72,58 @@ def test_units_and_zeros_of_columns_have_no_say(estimator, tolerance):
         assert moved.scale_ == pytest.approx(plain.scale_ * UNITS, rel=1e-9)
 
 
+REGRESSORS = [
+    pair for pair in INVARIANT if "Classifier" not in str(pair[0]) and "Ordinal" not in str(pair[0])
+]
+
+
+@pytest.mark.parametrize(("estimator", "tolerance"), REGRESSORS, ids=lambda value: str(value)[:70])
+def test_a_constant_added_to_the_target_is_added_to_predictions(estimator, tolerance):
+    far = 1e5 * Y.std()
+    plain, moved = clone(estimator).fit(X, Y), clone(estimator).fit(X, Y + far)
+    f = plain.predict(X)
+    assert np.abs(moved.predict(X) - far - f).max() <= tolerance * f.std()
+    assert np.mean(moved.intercept_) == pytest.approx(far + np.mean(plain.intercept_), rel=1e-9)
+
+
+# The docstring of machines says why units count in models of all subsets; robust ones estimate their caps.
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+@pytest.mark.parametrize(
+    ("estimator", "tolerance"),
+    [pair for pair in REGRESSORS if "all_subsets" not in str(pair[0]) and "Robust" not in str(pair[0])],
+    ids=lambda value: str(value)[:70],
+)
+def test_the_unit_of_the_target_is_that_of_predictions(estimator, tolerance, factor):
+    f = clone(estimator).fit(X, Y).predict(X)
+    scaled = clone(estimator).fit(X, Y * factor).predict(X)
+    # Those of several orders have a tolerance in the unit of P, and rounding decides between equal strengths.
+    tolerance = max(tolerance, 1e-2 if "CV" in str(estimator) else 1e-5)
+    assert np.abs(scaled / factor - f).max() <= tolerance * f.std()
+
+
+def test_callbacks_and_warm_starts_see_the_bias_of_the_target():
+    biases = []
+    machine = MACHINE(
+        random_state=0, warm_start=True, max_iter=5, callback=lambda s: biases.append(s.parameters)
+    )
+    machine.fit(X, Y + 1e5)
+    assert biases[-1].intercept == pytest.approx(machine.intercept_)
+    assert biases[-1].intercept == pytest.approx(1e5, rel=1e-3)
+    for _ in range(3):
+        machine.fit(X, Y + 1e5)
+    at_once = MACHINE(random_state=0, max_iter=20, tol=0).fit(X, Y + 1e5)
+    assert machine.set_params(tol=0).predict(X) == pytest.approx(at_once.predict(X), abs=1e-3)
+    moved = machine.set_params(max_iter=1).fit(X, Y - 1e5)
+    assert moved.intercept_ == pytest.approx(-1e5, rel=1e-3)
+
+
+def test_scorers_of_a_search_see_the_target_as_it_is():
+    searched = fmviz.FactorizationMachineRegressorCV(
+        2, cv=2, scoring="neg_mean_absolute_percentage_error", random_state=0
+    ).fit(X[:60], Y[:60] + 1e3)
+    assert 0.0 < searched.path_["validation_loss"].min() < 1e-2
+
+
 @pytest.mark.parametrize("settings", [{"fit_linear": False}, {"model": PolynomialNetwork(3)}], ids=str)
 def test_columns_are_divided_alone_where_centring_would_add_terms(settings):
     fitted, moved = (MACHINE(random_state=0, **settings).fit(data, Y) for data in (X, X * UNITS))

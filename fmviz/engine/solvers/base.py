@@ -211,6 +211,10 @@ class Solver(Named):
         """Return copies of the present parameters."""
         raise NotImplementedError
 
+    def best(self) -> Parameters:
+        """Return copies of the parameters of lowest objective so far: the present ones where it falls."""
+        return self.parameters()
+
     def objective(self) -> float:
         """Return the objective up to rounding errors, from stored predictions where that saves work."""
         return self.problem.objective(self.parameters())

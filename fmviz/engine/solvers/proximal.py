@@ -180,7 +180,8 @@ class NmAPGD(PGD):
     of points and of gradients since the last y. q⁺ = ηq + 1 and c⁺ = (ηq·c + F(x⁺))/q⁺.
 
     c is a mean of past values with F(x) ≤ c ≤ F(start) at all times. So the objective may rise from one
-    epoch to the next, but (up to rounding) never above its start, and with `eta` = 0 it never rises.
+    epoch to the next, but (up to rounding) never above its start, and with `eta` = 0 it never rises. A run
+    ends with the parameters of the lowest objective.
 
     The line search compares values of F alone, so the operator may be inexact: a bad result is rejected. If
     it stays bad for every α no step is made and the change is 0, possibly far from a minimum. The
@@ -207,11 +208,14 @@ class NmAPGD(PGD):
             help="How long the mean c remembers; 0: not at all.",
         ),
     )
-    memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_q", "_c", "_last")
+    memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_q", "_c", "_last", "_best")
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         super().start(parameters, rng)
-        self._q, self._c = 1.0, self._value
+        self._q, self._c, self._best = 1.0, self._value, (self._value, self._x)
+
+    def best(self) -> Parameters:
+        return self._joint.copy(self._best[1]) if self._best[0] < self._value else self.parameters()
 
     def _restart(self) -> None:
         super()._restart()
@@ -223,6 +227,8 @@ class NmAPGD(PGD):
         memory = self.settings["eta"] * self._q
         self._q = memory + 1.0
         self._c = (memory * self._c + self._value) / self._q
+        if self._value <= self._best[0]:
+            self._best = self._value, self._x
         return change
 
     def _chosen(
