@@ -161,8 +161,8 @@ class Target:
         if y.ndim == 2:
             columns = [np.ascontiguousarray(y[:, c]) for c in range(m)]
             if self.kind == "real":
-                centers = np.broadcast_to(self.center, m).tolist()
-                return tuple(Target(*own) for own in zip(columns, ["real"] * m, [None] * m, centers))
+                centers = np.broadcast_to(self.center, m)
+                return tuple(Target(column, center=c) for column, c in zip(columns, centers, strict=True))
         elif m == 1:
             # A copy, since a target that holds itself would outlive its last use.
             return (replace(self),)
