@@ -293,8 +293,8 @@ class ModelEstimator(SparseInput, ABC):
         if end.status.converged and (why := self._why_empty(problem, end.parameters)) is not None:
             warnings.warn(why, CollapseWarning, stacklevel=4)
         self._records = records
-        end = _uncentred(problem, end)
-        self._store(problem, restore_features(end, problem.model, kept, self.n_features_in_))
+        total = restore_features(_uncentred(problem, end), problem.model, kept, self.n_features_in_)
+        self._store(problem, total)
         strengths = strengths_in_words({name: getattr(problem, name) for name in STRENGTHS})
         self._described = {
             "Model": f"{problem.model.label}, rank {problem.rank}",
