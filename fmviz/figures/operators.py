@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 import plotly.graph_objects as go
 
-from fmviz.figures.palette import NEUTRAL
-from fmviz.figures.training import DASHES, SYMBOLS, finish
+from fmviz.figures.palette import NEUTRAL, symbol_of
+from fmviz.figures.training import DASHES, finish
 from fmviz.typography import superscript
 
 Curve: TypeAlias = tuple[str, str, np.ndarray, int]
@@ -54,7 +54,7 @@ def counts_figure(
             name=label,
             line={"color": color, "width": 2.5, "dash": DASHES[reading % len(DASHES)]},
             marker={
-                "symbol": SYMBOLS[number % len(SYMBOLS)],
+                "symbol": symbol_of(color),
                 # Later markers are smaller, so that markers beneath remain visible.
                 "size": max(6, 11 - number),
                 "color": color,

@@ -78,6 +78,9 @@ SERIES: tuple[str, ...] = tuple(
 )
 """Colours of lines that stand for methods: the above, for the same reasons."""
 
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon", "pentagon")
+"""Markers, those of `SERIES` first."""
+
 SIGNALS: dict[bool | None, str] = {True: "#07aa5766", False: "#ae351866", None: "rgba(0,0,0,0)"}
 """Backgrounds of a cell that holds, that does not, and that says nothing."""
 
@@ -88,6 +91,11 @@ NEUTRAL = "#7d8590"
 def regularizer_color(name: str) -> str:
     """Return the colour of a regularizer: its own, or a spare one chosen by its name."""
     return REGULARIZER_COLORS.get(name) or SPARE_COLORS[crc32(name.encode()) % len(SPARE_COLORS)]
+
+
+def symbol_of(color: str) -> str:
+    """Return the marker of the method that has this colour, the same in all charts."""
+    return dict(zip(SERIES, SYMBOLS, strict=False)).get(color, SYMBOLS[-1])
 
 
 def method_colors(labels: Sequence[str]) -> dict[str, str]:

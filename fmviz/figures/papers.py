@@ -15,8 +15,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures.operators import power
-from fmviz.figures.palette import NEUTRAL, method_colors
-from fmviz.figures.training import SYMBOLS
+from fmviz.figures.palette import NEUTRAL, method_colors, symbol_of
 from fmviz.typography import in_powers
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -63,7 +62,7 @@ class _Panels:
             title: {"row": i // across + 1, "col": i % across + 1} for i, title in enumerate(titles)
         }
         self.colors = method_colors(methods)
-        self.symbols = {method: SYMBOLS[i % len(SYMBOLS)] for i, method in enumerate(methods)}
+        self.symbols = {method: symbol_of(color) for method, color in self.colors.items()}
         self._named: set[str] = set()
 
     def parts(
@@ -316,7 +315,7 @@ def _draw_counts(
     figure: go.Figure, counts: pd.DataFrame, column: str, x_title: str, place: Mapping[str, int]
 ) -> None:
     colors = method_colors(counts["method"].unique())
-    for (method, color), symbol in zip(colors.items(), SYMBOLS, strict=False):
+    for method, color in colors.items():
         groups = counts[counts["method"] == method].groupby("log2_lambda")[column]
         least, middle, most = groups.min(), groups.median(), groups.max()
         figure.add_scatter(
@@ -328,7 +327,7 @@ def _draw_counts(
             legendgroup=method,
             showlegend=place["col"] == 1,
             line={"color": color, "width": 2, "dash": "dash" if "rows" in method else "solid"},
-            marker={"size": 7, "symbol": symbol},
+            marker={"size": 7, "symbol": symbol_of(color)},
             hovertemplate=f"{method}: %{{y:,}}<extra></extra>",
             **place,
         )

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from fmviz.figures.palette import NEUTRAL
+from fmviz.figures.palette import NEUTRAL, SYMBOLS
 from fmviz.figures.tabular import literal
-from fmviz.figures.training import SYMBOLS, evenly
+from fmviz.figures.training import evenly
 
 THUMBNAIL = 300, 120
 """Width and height above the names of the lines."""

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
-from fmviz.figures.training import NONE, SYMBOLS, finish, log_counts_axis, metric_axis
+from fmviz.figures.training import NONE, finish, log_counts_axis, metric_axis
 from fmviz.metrics import Metric
 
 Against = Literal["lambda_sparse", "used_interactions"]
@@ -83,7 +83,7 @@ def path(
             line={"color": color, "width": 2},
             # Later markers are smaller, so that markers beneath remain visible.
             marker={
-                "symbol": SYMBOLS[number % len(SYMBOLS)],
+                "symbol": palette.symbol_of(color),
                 "size": max(5, 10 - number),
                 "color": color,
                 "opacity": 1,

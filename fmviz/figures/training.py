@@ -31,7 +31,6 @@ MOST_POINTS = 2_000
 NONE = 0.5
 """Where a count of 0 stands on a logarithmic axis."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon", "pentagon")
 
 # Readable on both themes, and apart under the common colour vision deficiencies.
 BLUE = "#3f88c5"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fmviz.figures import training
+from fmviz.figures import palette, training
 from fmviz.figures.interactions import two_rows
 from fmviz.figures.tabular import table
 from fmviz.figures.training import mark_epochs
@@ -92,3 +92,14 @@ def test_two_rows_are_strips_in_which_zeros_have_a_colour_of_their_own(dark):
     by_norm = two_rows(["a", "a"], np.array([[0.0, 0.0], [1.0, 1.0]]), pulls[:, :1], thresholds[:, :1])
     assert [len(trace.x) for trace in by_norm.data[2:]] == [1, 1, 0, 0]
     assert len(two_rows(["a", "b"], values).data) == 2
+
+
+def test_every_method_has_one_marker():
+    colors = list(palette.REGULARIZER_COLORS.values())
+    assert len({palette.symbol_of(color) for color in colors}) == len(colors)
+    # Papers name methods in the order of their figures.
+    for methods in (["CS", "TI", "L1"], ["TI (rows)", "CS"]):
+        for label, color in palette.method_colors(methods).items():
+            assert palette.symbol_of(color) == palette.symbol_of(
+                palette.regularizer_color(label.split(" ")[0].lower())
+            )
