@@ -58,16 +58,16 @@ PAPERS = (
 }""",
     ),
 )
-"""How each paper is cited, in words and as BibTeX."""
+"""The citation of each paper, as text and as BibTeX."""
 KEYS = {
     "A slider": (
-        ("← → ↑ ↓", "one step; the pictures follow"),
-        ("Home, End", "to either end"),
+        ("← → ↑ ↓", "move by one step"),
+        ("Home, End", "move to either end"),
     ),
     "A matrix": (
-        ("Tab", "to the next matrix"),
-        ("← → ↑ ↓", "from cell to cell, whose value is shown and read aloud; with Shift ten at a time"),
-        ("Enter", "picks the cell, where a click would"),
+        ("Tab", "move to the next matrix"),
+        ("← → ↑ ↓", "move between cells; the value is shown and read aloud (Shift: ten cells)"),
+        ("Enter", "select the cell, like a click"),
     ),
     "The Train page": (
         ("P", "play"),
@@ -83,7 +83,7 @@ KEYS = {
     ),
     "A lesson": (("J", "next"), ("K", "back"), ("V", "reveal")),
 }
-"""The keys by where they work. A single letter works while no text is being typed."""
+"""Keyboard shortcuts by scope. Single letters work outside text fields."""
 
 
 def render() -> None:
@@ -92,16 +92,15 @@ def render() -> None:
         shell.heading(
             settings,
             "About",
-            "fmviz shows what sparse factorization machines do. A regularizer sets entries of the factors "
-            "**P** to exactly zero, and with them interactions in **PPᵀ**; here you see which, and train "
-            "models that choose their interactions. Beside each result stands a **certificate**, recomputed "
-            "independently: how far it is from optimal. The same can be done from Python (`import fmviz`) "
-            "and on the command line (`fmviz --help`).",
+            "fmviz visualizes and trains sparse factorization machines. A regularizer sets entries of the "
+            "factors **P**, and with them interactions in **PPᵀ**, to exactly zero. Each result comes with a "
+            "**certificate**, an independently recomputed measure of its optimality. fmviz also works from "
+            "Python (`import fmviz`) and on the command line (`fmviz --help`).",
         )
         if table := glossary():
-            with st.expander("Glossary: the words and symbols of these pages", icon=":material/dictionary:"):
+            with st.expander("Glossary of terms and symbols", icon=":material/dictionary:"):
                 st.markdown(table)
-        st.subheader("The papers, and how to cite them")
+        st.subheader("Papers and citations")
         for words, _ in PAPERS:
             st.markdown(words)
         with st.expander("BibTeX", icon=":material/format_quote:"):
@@ -112,12 +111,12 @@ def render() -> None:
             for number, (key, words) in enumerate(known)
         ]
         with st.expander("Keyboard shortcuts", icon=":material/keyboard:"):
-            st.markdown(_rows(("Where", "Key", "What it does"), keys))
+            st.markdown(_rows(("Where", "Key", "Action"), keys))
         st.subheader("Versions and licences")
         st.code("\n".join(f"{name:<9} {value}" for name, value in versions().items()), language=None)
         st.markdown("`fmviz doctor` checks this installation: libraries, folders and a compiled kernel.")
         st.markdown(
-            "fmviz is free software under the BSD 3-Clause licence. The data sets have licences of their own."
+            "fmviz is free software under the BSD 3-Clause licence. Data sets have separate licences."
         )
         licences = [
             (plain(spec.title), plain(spec.source or "made here"), plain(spec.licence or "–"))
@@ -134,7 +133,7 @@ def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def glossary() -> str:
-    """Return the table of docs/glossary.md: that of a checkout, or the copy in an installed package."""
+    """Return the table of docs/glossary.md, from the checkout or the installed package."""
     package = Path(__file__).resolve().parents[1]
     places = (package.parent / "docs" / "glossary.md", package / "app" / "docs" / "glossary.md")
     path = next((place for place in places if place.is_file()), None)

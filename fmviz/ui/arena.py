@@ -1,4 +1,4 @@
-"""Draw models of several regularizers side by side: along λ, epoch by epoch, and why a pair is zero."""
+"""Models of several regularizers side by side: along λ, epoch by epoch, and why a pair is zero."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from fmviz.ui.watching import failure, shared_task, watch
 
 _LEAST_WIDTH = 140
 _ALONG = {"lambda": "Along λ", "epochs": "Epoch by epoch"}
-# What the pictures of all strengths, or epochs, may weigh on their way to the browser.
+# Maximum payload of the frames sent to the browser, in bytes.
 _MOST_BYTES = 6_000_000
 
 
 def how(name: str) -> ParamSpec:
-    """Declare what is watched: all strengths, or all epochs at one."""
-    words = "The trained models along λ; or how they come about at this λ, epoch by epoch from one start."
+    """Declare the setting for the slider's axis: strengths, or epochs at a fixed strength."""
+    words = "Trained models along λ, or training at this λ, epoch by epoch from one start."
     return ParamSpec(name, "choice", "lambda", choices=tuple(_ALONG), help=words)
 
 
 def why(names: Sequence[str]) -> ParamSpec:
-    """Declare which of some regularizers is explained."""
-    words = "Whose pair is explained before a cell is clicked."
+    """Declare the setting for the regularizer whose pair is explained."""
+    words = "The regularizer whose pair is explained before a cell is clicked."
     return ParamSpec("why", "choice", "none", choices=("none", *names), help=words)
 
 
 def most_frames(plan: PathPlan) -> int:
-    """Return how many pictures of every regularizer the browser can be sent."""
+    """Return the maximum number of frames per regularizer."""
     d, rank = _data(plan).X.shape[1], plan.base.rank
     return _MOST_BYTES // (len(plan.regularizers) * max(d * d, 4 * d * rank))
 
@@ -72,20 +72,20 @@ def draw(
     Parameters
     ----------
     settings : Settings
-        Of the page, with `why` among them.
+        The settings of the page, including `why`.
     plan : PathPlan
-        What is fitted.
+        The fits.
     task : Task
-        That fits; its items are the fits. None with a film.
+        The task that computes the fits; its items are the fits. None for a film.
     names : (str, str)
-        The settings for the strength, and for `how` it is watched.
+        Names of the settings for the strength and for the slider's axis.
     height : int
-        The largest of a picture, in CSS pixels.
+        Maximum height of a matrix, in CSS pixels.
     pair : tuple of int or None
-        The features that are explained where `why` names a regularizer.
+        The features explained for the regularizer in `why`.
     film : str
-        Where the session notes that it is first shown, once, how the models come about; "" for no film. The
-        page is drawn again at its end.
+        Session key of a film of the training epochs that plays once, before the first slider; "" for no film.
+        The page is redrawn at its end.
     """
     strength, along = names
     nearest = min(plan.lambdas, key=lambda value: abs(value - settings[strength]))
@@ -114,7 +114,7 @@ def draw(
         "zoom": False,
         "named": False,
         "clickable": "explained" if asked else False,
-        "ask": "Click a cell: why is it zero, or what makes it?" if asked else "",
+        "ask": "Click a cell to see why it is zero, or what its weight is made of." if asked else "",
     }
     if pair is not None and settings["why"] in plan.regularizers:
         before = truth_of(_data(plan)) is not None
@@ -141,7 +141,7 @@ def draw(
 def _draw_path(
     plan: PathPlan, driver: str | float, key: str, options: Mapping[str, Any], curves: bool, view: TaskView
 ) -> None:
-    """Draw the fits of a plan, as far as they are there; `driver`: the slider's key, or the strength."""
+    """Draw the finished fits of a plan; `driver` is the slider's key, or the strength."""
     if view.state is TaskState.FAILED:
         failure(view)
         return
@@ -152,7 +152,7 @@ def _draw_path(
 
 
 def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict[str, list[FactorFrame]]:
-    """Return the pictures of every regularizer at some strengths, as far as the fits are there."""
+    """Return the frames of every regularizer at some strengths, for finished fits."""
     dataset = _data(plan)
     matrices: dict[str, dict[float, np.ndarray]] = {name: {} for name in plan.regularizers}
     for fit in view.items:
@@ -165,14 +165,14 @@ def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict
             return _waiting(dataset, plan.base.rank, key)
         nearest = min(strengths, key=lambda value: abs(math.log(value / strength)))
         picture = fitted(strengths[nearest], key, dataset)
-        notice = "" if nearest == strength else f"So far at λ = {nearest:g}"
+        notice = "" if nearest == strength else f"Nearest finished: λ = {nearest:g}"
         return replace(picture, notice=notice)
 
     return {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
 
 
 def _draw_epochs(plan: PathPlan, task: Task, key: str, options: Mapping[str, Any], film: str) -> None:
-    """Draw how the models of a task come about, from one random start."""
+    """Draw the training of a task's models from one random start."""
 
     def body(view: TaskView) -> None:
         if view.state is TaskState.FAILED:
@@ -185,7 +185,7 @@ def _draw_epochs(plan: PathPlan, task: Task, key: str, options: Mapping[str, Any
             return
         picture = _picture(_epochs(plan, view), _data(plan))
         stage(picture.payload(player=True, phase="film" if film else "", **options), key=key)
-        st.caption("From one random start. Along λ, a model begins where that of the λ before has ended.")
+        st.caption("From one random start. Along λ, each fit is warm-started at the previous one.")
         if film:
             st.session_state[film] = False
 
@@ -220,7 +220,7 @@ def page(
     picture = replace(own, charts=charts or own.charts, start=start)
     chosen = [PENALTIES[name] for name in panels]
     messages = [
-        f"On {dataset.title}, every cell is the weight of a pair of features.",
+        f"{dataset.title}: each cell is the weight of a pair of features.",
         *notes,
         " ".join(f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for).replace("*", ""),
     ]
@@ -254,21 +254,21 @@ def _data(plan: PathPlan) -> Dataset:
 
 
 def draw_empty(names: Sequence[str], dataset: Dataset, key: str, height: int, notice: str) -> None:
-    """Draw where the pictures of some regularizers will be, beside the truth."""
+    """Draw empty matrices for some regularizers, beside the truth."""
     draw_panels({name: [_waiting(dataset, 1, "", notice)] for name in names}, dataset, key, height)
 
 
-def _waiting(dataset: Dataset, rank: int, key: str, notice: str = "Being trained") -> FactorFrame:
+def _waiting(dataset: Dataset, rank: int, key: str, notice: str = "Training …") -> FactorFrame:
     return FactorFrame(np.zeros((dataset.X.shape[1], rank)), key, notice=notice)
 
 
 def fitted(P: np.ndarray, key: str, dataset: Dataset) -> FactorFrame:
-    """Return the picture of factors, of shape (d, rank)."""
+    """Return the frame of factors, shape (d, rank)."""
     return FactorFrame(P, key, describe_support(metrics.used_pairs(P), truth_of(dataset)))
 
 
 def draw_panels(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, key: str, height: int) -> None:
-    """Draw the pictures that `fitted` makes, see `panels_of`."""
+    """Draw the frames that `fitted` returns, see `panels_of`."""
     drawn = panels_of(panels, dataset)
     matrix_view(
         drawn,
@@ -285,7 +285,7 @@ def draw_panels(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, k
 def _picture(
     panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, *, along: bool = False, curves: bool = True
 ) -> Picture:
-    """Return models side by side, `along` λ or epochs, and `curves` of how well each has the true pairs."""
+    """Return models side by side, `along` λ or epochs, and `curves` of their F1 of pairs."""
     picture = Picture(
         panels_of(panels, dataset),
         dataset.feature_names,
@@ -295,7 +295,7 @@ def _picture(
     frames, truth = next(iter(panels.values())), truth_of(dataset)
     if truth is None or len(frames) == 1 or not curves:
         return picture
-    # A model that is not there yet has none.
+    # Unfinished fits have no value.
     f1 = {
         name: [None if frame.notice else metrics.support_f1(truth, frame.values) for frame in frames]
         for name, frames in panels.items()
@@ -306,18 +306,18 @@ def _picture(
             "name": PENALTIES[name].label,
             "color": regularizer_color(name),
             "x": strengths or list(range(len(values))),
-            # Rounded down: only what is exact is 1.
+            # Rounded down: 1 means exact.
             "y": [None if value is None else math.floor(100.0 * value) / 100.0 for value in values],
         }
         for name, values in f1.items()
     ]
     chart = {
-        "title": "F1 of pairs: 1 is exactly the true ones",
+        "title": "F1 of pairs (1: exactly the true pairs)",
         "rows": [{"series": series, "zero": True, "log": False, "top": 1.0}],
-        **{"strip": True, "xlog": along, "x": "λ, in logs" * along},
+        **{"strip": True, "xlog": along, "x": "λ, log scale" * along},
     }
     lost = [PENALTIES[name].label for name, each in f1.items() if each[-1] == 0.0 and not along]
-    sentence = f"At this λ, none of the true pairs is left in {joined(lost)}." if lost else ""
+    sentence = f"At this λ, {joined(lost)} selects none of the true pairs." if lost else ""
     if along and all(value is not None for values in f1.values() for value in values):
         exact = {PENALTIES[name].label: [value == 1.0 for value in values] for name, values in f1.items()}
         sentence = say_where_exact(exact, strengths)
@@ -325,12 +325,12 @@ def _picture(
 
 
 def _scale(dataset: Dataset) -> float | None:
-    # Weights overshoot in the first epochs; on their scale, all later ones would look alike.
+    # Weights overshoot in the first epochs; on that scale, all later epochs would look alike.
     return None if dataset.truth is None else 2.0 * float(np.abs(dataset.truth).max())
 
 
 def panels_of(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset) -> list[Panel]:
-    """Return a panel for each regularizer; beside weights, those in truth."""
+    """Return a panel for each regularizer and, for weights, one of the true weights."""
     truth = truth_of(dataset)
     drawn = [
         Panel(

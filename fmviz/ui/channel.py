@@ -1,9 +1,9 @@
-"""Publish what goes on to the browsers that watch, over one WebSocket a page.
+"""Live updates for browsers, over one WebSocket per page.
 
-A page makes a `Topic` and hands its id to a component of the browser, which asks for the next message when it
-has painted the last: a slow browser skips some and holds up nobody. A topic is brought up to date once for
-all who watch it, at most ten times a second, by one thread; without anybody who asks nothing is made.
-How many connections there are, and how fast they ask, is limited before them, in `fmviz.ui.sockets`.
+A page creates a `Topic` and passes its id to a browser component, which requests the next message after
+painting the last: a slow browser skips messages and delays no other. One thread refreshes each topic once for
+all of its viewers, at most ten times a second, and only on request. `fmviz.ui.sockets` limits the number of
+connections and the rate of requests.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from streamlit import config
 
 _LOG = logging.getLogger(__name__)
 PERIOD = 0.1
-"""The least seconds between two messages of a topic."""
+"""Minimum interval between messages of a topic, in seconds."""
 _MOST_TOPICS = 500
-# Seconds for which a topic counts as watched after its last update: a browser asks again once it has painted.
+# A topic counts as watched for so many seconds after its last update: browsers request again after painting.
 _WATCHED = 5.0
-# Of one connection, and of one question.
+# Limits per connection and per request.
 _MOST_WAITING, _LONGEST = 64, 1_000
 _GONE = '{"gone":true}'
 
 
 class Asked(NamedTuple):
-    """What a browser has of a topic: the number of its last message, and so many rows of a generation."""
+    """A browser's state of a topic: the number of its last message, and its rows of a generation."""
 
     number: int
     rows: int
@@ -46,29 +46,29 @@ class Asked(NamedTuple):
 
 
 class Topic:
-    """Something that changes, and that any number of browsers may watch.
+    """A changing object that any number of browsers can watch.
 
     Parameters
     ----------
     refresh : callable
-        ``refresh(topic)`` sets `head`, `rows` and `body` to what there is now, and returns whether anything
-        has changed. It is called by one thread at a time.
+        ``refresh(topic)`` updates `head`, `rows` and `body`, and returns whether anything changed. Only one
+        thread calls it at a time.
 
     Attributes
     ----------
     id : str
-        Cannot be guessed: whoever has it may watch.
+        Unguessable id; it grants access.
     number : int
-        Of the last message.
+        Number of the last message.
     head : dict
         Short facts, sent in every message.
     rows : list of str
-        JSON texts, such as the records of epochs: a browser is sent those that it lacks, and the last one
-        that it has, which may have changed.
+        JSON texts, such as the records of epochs. A browser receives its missing rows, and again its last
+        one, which may have changed.
     generation : str
-        Changes where the rows are not a continuation of those before.
+        Changes when the rows do not continue the previous ones.
     body : bytes
-        Sent as it is.
+        Binary part, sent unchanged.
     """
 
     def __init__(self, refresh: Callable[[Topic], bool]) -> None:
@@ -84,14 +84,14 @@ class Topic:
         self.asking: dict[_Browser, Asked] = {}
 
     def update(self, now: float) -> None:
-        """Bring it up to date, if the last time is long enough ago."""
+        """Refresh the topic, unless the last refresh is too recent."""
         if now - self.refreshed < PERIOD:
             return
         self.refreshed = now
         try:
             if self._refresh(self) or not self.number:
                 self._publish()
-        except BaseException:  # What ends the thread ends the pictures of everybody.
+        except BaseException:  # The thread serves all topics and must survive.
             if self._sent[2] != _GONE:
                 _LOG.exception("a topic failed")
                 self.head, self.rows, self.generation, self.body = {"gone": True}, [], "", b""
@@ -100,9 +100,9 @@ class Topic:
     def _publish(self) -> None:
         head = json.dumps(self.head, separators=(",", ":"))
         sent = self.number + 1, self.generation, head, tuple(self.rows), self.body
-        # What cannot be sent fails here, where it ends nothing else.
+        # Unserializable content fails here, where it affects no other topic.
         _encode(self.id, sent, 0)
-        # All at once: messages are made by other threads.
+        # One assignment: other threads build messages.
         self._sent, self.number = sent, sent[0]
 
     def message(self, asked: Asked) -> bytes:
@@ -113,7 +113,7 @@ class Topic:
 
     @property
     def watched(self) -> bool:
-        """Whether a browser waits for it, or paints what it has just been sent."""
+        """Whether a browser waits for the topic, or paints its last message."""
         return bool(self.asking) or time.monotonic() - self.refreshed < _WATCHED
 
 
@@ -125,7 +125,7 @@ def _encode(id: str, sent: tuple[Any, ...], first: int) -> bytes:
 
 
 def _gone(id: str) -> bytes:
-    """Return the answer where there is no such topic, as after a server has been started again."""
+    """Return the reply for an unknown topic, for instance after a restart of the server."""
     return _encode(id, (-1, "", _GONE, (), b""), 0)
 
 
@@ -134,20 +134,20 @@ class _Browser:
     """A connection."""
 
     loop: asyncio.AbstractEventLoop
-    # By the id of their topics: who asks twice is answered once.
+    # By topic id: repeated requests get one reply.
     ready: dict[str, Callable[[], bytes]] = field(default_factory=dict)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     room: asyncio.Event = field(default_factory=asyncio.Event)
 
     def notify(self, id: str, message: Callable[[], bytes]) -> None:
-        """Have the message of a topic sent; for any thread."""
+        """Schedule the message of a topic; thread-safe."""
         self.ready[id] = message
-        with suppress(RuntimeError):  # the loop of a server that has ended
+        with suppress(RuntimeError):  # the loop of a stopped server
             self.loop.call_soon_threadsafe(self.wake.set)
 
 
 class Channel:
-    """All topics of a server, the thread that keeps them up to date, and the route to them."""
+    """All topics of a server, the thread that refreshes them, and their route."""
 
     def __init__(self) -> None:
         self._topics: OrderedDict[Hashable, Topic] = OrderedDict()
@@ -156,7 +156,7 @@ class Channel:
         self._thread: threading.Thread | None = None
 
     def topic(self, key: Hashable, refresh: Callable[[Topic], bool]) -> Topic:
-        """Return the topic of a key, made when it is first asked for."""
+        """Return the topic of a key; the first request creates it."""
         with self._changed:
             if (topic := self._topics.get(key)) is None:
                 while len(self._topics) >= _MOST_TOPICS:
@@ -167,7 +167,7 @@ class Channel:
             return topic
 
     def _evict(self) -> None:
-        """Forget the oldest topic that nobody watches; if all are watched, the oldest of them."""
+        """Drop the oldest unwatched topic or, if all are watched, the oldest."""
         oldest = min(self._topics, key=lambda key: self._topics[key].watched)
         topic = self._topics.pop(oldest)
         del self._ids[topic.id]
@@ -175,7 +175,7 @@ class Channel:
             browser.notify(topic.id, partial(_gone, topic.id))
 
     def ask(self, browser: _Browser, id: str, asked: Asked | None) -> None:
-        """Note that a browser wants the next message of a topic, or with None that it wants no more."""
+        """Register a browser for the next message of a topic; None unregisters it."""
         with self._changed:
             topic = self._ids.get(id)
             if topic is None:
@@ -187,7 +187,7 @@ class Channel:
                 self._work()
 
     def leave(self, browser: _Browser) -> None:
-        """Forget a browser."""
+        """Drop a browser."""
         with self._changed:
             for topic in self._topics.values():
                 topic.asking.pop(browser, None)
@@ -213,11 +213,11 @@ class Channel:
                             del topic.asking[browser]
                             browser.notify(topic.id, partial(topic.message, asked))
             with self._changed:
-                # Until the next of them is due, or somebody asks.
+                # Until the next refresh is due, or a request arrives.
                 self._changed.wait(max(0.001, min(t.refreshed for t in watched) + PERIOD - time.monotonic()))
 
     async def serve(self, socket: WebSocket) -> None:
-        """Send a browser what it asks for, until it leaves or asks what cannot be understood."""
+        """Serve a browser until it disconnects or sends an invalid request."""
         await socket.accept()
         browser = _Browser(asyncio.get_running_loop())
         work = [asyncio.create_task(each(socket, browser)) for each in (self._hear, self._send)]
@@ -255,11 +255,11 @@ channel = Channel()
 
 
 def path() -> str:
-    """Return the path of the channel; Streamlit puts no base path before routes that are not its own."""
+    """Return the path of the channel; Streamlit adds its base path only to its own routes."""
     base = (config.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}/_fmviz/live" if base else "/_fmviz/live"
 
 
 def routes() -> list[BaseRoute]:
-    """Return what `streamlit.App` mounts."""
+    """Return the route for `streamlit.App`."""
     return [WebSocketRoute(path(), channel.serve)]

@@ -1,8 +1,8 @@
-"""Draw charts that do not flicker when their data change, with downloads of data and picture.
+"""Plotly charts with downloads of data and picture, and charts that update without flicker.
 
-`st.plotly_chart` names a chart by its data, also where it has a key: at every update the browser throws the
-chart away and builds another, shows nothing in between, and sometimes keeps a wrong width. So while a run
-goes on its curves are drawn by the stage, in place; once it rests they are plotly charts.
+`st.plotly_chart` identifies a chart by its data, even with a key: at every update the browser rebuilds the
+chart, shows nothing in between, and sometimes keeps a wrong width. The stage therefore draws the curves of
+active runs in place; curves of inactive runs are plotly charts.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from fmviz.figures import tabular
 from fmviz.stage.pictures import Picture, chart_of_figure
 from fmviz.ui.components import picture_buttons, stage
 
-# Zoom and pan answer to the mouse. The one button of the toolbar is hidden, and pressed from our own menu.
+# The mouse zooms and pans. The only button of the toolbar is hidden and pressed by our menu.
 _CONFIG = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
 
 
 def chart(figure: go.Figure, key: str, alt: str, *, place: Any = st, **options: Any) -> Any:
-    """Draw a plotly chart to zoom, and to save as numbers or as a picture.
+    """Draw a plotly chart with zoom and downloads of data and picture.
 
     Parameters
     ----------
     figure : plotly Figure
-        With a height.
+        Figure with a height.
     key : str
-        Unique on the page.
+        Key, unique on the page.
     alt : str
-        What there is to see, in a sentence.
+        Alternative text, one sentence.
     place : container
-        Where it is drawn.
+        The container to draw in.
     **options
-        As for `st.plotly_chart`: ``on_select``, ``selection_mode``.
+        Options of `st.plotly_chart`: ``on_select``, ``selection_mode``.
 
     Returns
     -------
     object
-        What `st.plotly_chart` returns.
+        The return value of `st.plotly_chart`.
     """
     with place.container(key=key, gap="small"):
         picked = st.plotly_chart(figure, key=f"{key}_chart", config=_CONFIG, alt=alt, **options)
@@ -62,9 +62,9 @@ def chart(figure: go.Figure, key: str, alt: str, *, place: Any = st, **options: 
 
 
 def small_chart(figure: go.Figure, key: str, alt: str) -> None:
-    """Draw a chart beside a large one, neither to zoom nor to save; `figure`, `key` and `alt` as for `chart`.
+    """Draw a small static chart; `figure`, `key` and `alt` as for `chart`.
 
-    It is as narrow as Streamlit draws one; in a narrower cell its right edge is cut off.
+    It has the minimum width of a Streamlit chart; narrower cells cut off its right edge.
     """
     st.plotly_chart(figure, key=f"{key}_chart", width=150, config={"staticPlot": True}, alt=alt)
 
@@ -75,15 +75,15 @@ def curves(figure: go.Figure, key: str, alt: str, *, live: bool, place: Any = st
     Parameters
     ----------
     figure : plotly Figure
-        With a height.
+        Figure with a height.
     key : str
-        Unique on the page.
+        Key, unique on the page.
     alt : str
-        What there is to see, in a sentence.
+        Alternative text, one sentence.
     live : bool
-        Whether it is about to change: then the stage draws it, else it is a chart to zoom and to save.
+        Whether the figure will change: the stage then draws it in place of `chart`.
     place : container
-        Where it is drawn.
+        The container to draw in.
     """
     if not live:
         chart(figure, key, alt, place=place)

@@ -68,15 +68,15 @@ from fmviz.ui.watching import counted, outcome, watch
 # Regularizers with an exact proximal operator; ridge is not sparse.
 _OF_EQUAL_SPARSITY = (
     # Links call them by this name.
-    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="The regularizers that are compared."),
+    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="Regularizers to compare."),
     ParamSpec(
         "target",
         "int",
         300,
         1,
         1_000_000,
-        help="About how many interactions each may use. It begins with the number of pairs that truly "
-        "interact, where that is known; else with a tenth of all pairs, and at most one for ten rows.",
+        help="Approximate number of interactions per model. Default: the number of true pairs where known; "
+        "otherwise a tenth of all pairs, at most one per ten rows.",
     ),
     ParamSpec(
         "seeds",
@@ -84,8 +84,8 @@ _OF_EQUAL_SPARSITY = (
         1,
         1,
         10,
-        help="How often all is searched again, with another start and other validation rows: what differs by "
-        "less than the seeds do is chance.",
+        help="Repetitions of the search, each with another start and validation split. Differences smaller "
+        "than the spread over seeds are noise.",
     ),
     STARTS,
 )
@@ -105,9 +105,7 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     number = plain(range_words(accept))
     line = f"{widgets.labels_of(names)} · {number} interactions" + f" · {int(seeds)} seeds" * (seeds > 1)
     with shell.settings_box("compare_duel_box", line, folded=task is not None):
-        st.markdown(
-            f"On **{plain(spec.title)}**: each regularizer at the λ that leaves it {number} interactions."
-        )
+        st.markdown(f"**{plain(spec.title)}**: each regularizer at the λ that leaves {number} interactions.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             widgets.regularizers(settings, "fighters", place=st.container(width="content"))
             most, place = math.comb(dataset.X.shape[1], 2), st.container(width=150)
@@ -129,7 +127,7 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
         widgets.stop(settings, task, name="duel_stop")
     if task is None:
         if _why_not_drawn(dataset) is None:
-            arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "Not searched for yet")
+            arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "No search yet")
         return
     watch(
         task,
@@ -143,11 +141,11 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
             f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
             data={experiment.dataset.name: data_hash(dataset)},
         )
-        widgets.python_block(source, "Searches again with the first seed and prints its rows above.")
+        widgets.python_block(source, "Repeats the search for the first seed and prints its rows above.")
 
 
 def _load_target(settings: Settings, linked: bool) -> None:
-    """Set the suggested number of the data; a link without a number has the original default."""
+    """Set the suggested number for the data; a link without a number keeps the original default."""
     if not linked:
         settings.set(target=suggested_target(load_dataset(settings["dataset"])))
 
@@ -191,7 +189,7 @@ def _draw_duel(
     left, right = st.columns([3, 2], gap="medium")
     left.markdown(plain(said))
     if drawable:
-        left.caption("The matrices below are of the first seed.")
+        left.caption("Matrices below: first seed.")
     with right:
         st.markdown(f"**{metric.label}** :small[○ fitted · ● refitted, λ = 0 · ✕ off target]")
         chart(
@@ -243,7 +241,7 @@ def _draw_duel(
 
 
 _OF_STRENGTHS = (
-    ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or press the arrow keys."),
+    ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or use the arrow keys."),
     arena.how("watch"),
     arena.why(METHODS),
     ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
@@ -259,7 +257,7 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
         return
     if not settings["fighters"]:
         widgets.regularizers(settings, "fighters")
-        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
+        st.info("Choose at least one regularizer above.", icon=":material/touch_app:")
         return
     plan = _plan(settings, data.X.shape[1])
     key = f"path:{plan.digest}"
@@ -284,32 +282,30 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
             type="primary",
             disabled=task is not None and task.state.active,
             on_click=start,
-            help="Paths along λ, from the start that the λ-path takes.",
+            help="Regularization paths, started as on the λ-path page.",
         )
         widgets.stop(settings, task, name="along_stop")
     if task is None:
         st.caption(
-            ":material/touch_app: Not trained on these data yet. Once they are, drag λ: all pictures follow."
+            ":material/touch_app: No models of these data yet. After training, drag λ to update all matrices."
         )
         arena.draw_empty(settings["fighters"], data, "compare_no_models", _HEIGHT, "Not trained yet")
         return
     if not settings["along"]:
         settings.set(along=0.1 * plan.lambdas[-1])
-    # Two features of different groups or, without known groups, the pair related most to y.
+    # Two features of different groups or, without known groups, the pair most related to y.
     groups = truth_of(data)
     pair = strongest_product(data) if groups is None else first_between(groups)
     arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=pair)
 
 
 def _why_not_drawn(data: Dataset) -> str | None:
-    """Return why a model of the data has no single matrix, small enough to draw every cell."""
+    """Return why a model of the data has no single matrix small enough to draw every cell."""
     d = data.X.shape[1]
     if len(data.outputs) > 1:
-        return (
-            "Here there is one matrix for each regularizer; these data have several outputs, with one each."
-        )
+        return "This view shows one matrix per regularizer; these data have several outputs, one matrix each."
     if d > EXACT_FEATURES:
-        return f"These data have {d:,} features; matrices along λ are drawn for up to {EXACT_FEATURES:,}."
+        return f"Matrices along λ are limited to {EXACT_FEATURES:,} features; these data have {d:,}."
     return None
 
 
@@ -327,19 +323,19 @@ def _plan(settings: Settings, d: int) -> PathPlan:
 
 def _draw_pairs(runs: RunStore, groups: Groups) -> None:
     """Draw the stability of pairs over seeds."""
-    st.subheader("Which pairs come back from seed to seed")
+    st.subheader("Stability of pairs over seeds")
     for group in (repeated := [group for group in groups if len(group) > 1]):
         _stability(runs, group)
     if not repeated:
         st.caption(
-            "No two of these runs differ in their seed alone. Train the same settings from other seeds "
-            "(*Reseed*), or sweep over seeds."
+            "No two of these runs differ only in their seed. Train the same settings with other seeds "
+            "(*Reseed*), or run a sweep over seeds."
         )
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
-    """Return the pair weights of a run, or why there are none; `updated` is part of the cache key."""
+    """Return the pair weights of a run, or why it has none; `updated` is part of the cache key."""
     stored, parameters = _runs.get(run), _runs.parameters(run)
     if parameters is None:
         return f"{title_of_run(stored)} has no parameters: it ended before its first epoch."
@@ -350,22 +346,22 @@ def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
 
 
 def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
-    """Return the pair weights of runs; draw why they cannot be compared and return none."""
+    """Return the pair weights of runs, or draw why they cannot be compared and return none."""
     results = [_weights(run.id, run.updated, runs) for run in group]
     reasons = {w: None for w in results if isinstance(w, str)}
     if len({run.data_hash for run in group}) > 1:
-        reasons = {"These runs have different data: their pairs are not the same.": None}
+        reasons = {"These runs use different data; their pairs cannot be compared.": None}
     if reasons:
         st.caption(plain(" ".join(reasons)))
     return [] if reasons else [w for w in results if not isinstance(w, str)]
 
 
 def _names(run: StoredRun, d: int) -> Sequence[str]:
-    """Return the names of the features, or their numbers, with a caption, if the data are missing."""
+    """Return the feature names; if the data are missing, draw a caption and return numbers."""
     try:
         return load_dataset(run.experiment.dataset).feature_names
     except (ValueError, OSError) as error:
-        st.caption(f"The features are numbered from 1, since their names cannot be read. {plain(error)}")
+        st.caption(f"Feature names are unavailable; features are numbered from 1. {plain(error)}")
         return [str(j) for j in range(1, d + 1)]
 
 
@@ -376,7 +372,7 @@ def _stability(runs: RunStore, group: Sequence[StoredRun]) -> None:
         return
     table = stability(weights, _names(group[0], len(weights[0][0])))
     if table.empty:
-        st.caption("None of these runs uses a pair.")
+        st.caption("No run uses any pair.")
         return
     st.dataframe(
         table,
@@ -388,13 +384,13 @@ def _stability(runs: RunStore, group: Sequence[StoredRun]) -> None:
                 format="percent",
                 min_value=0,
                 max_value=1,
-                help="The share of the runs that use the pair.",
+                help="Share of runs that use the pair.",
             ),
             "Mean weight": st.column_config.NumberColumn(
-                format="%.4g", help="Over the runs that use the pair."
+                format="%.4g", help="Mean over the runs that use the pair."
             ),
             "Same sign": st.column_config.NumberColumn(
-                format="percent", help="The share of them whose weight has the sign of the mean."
+                format="percent", help="Share of these runs whose weight has the sign of the mean."
             ),
         },
     )
@@ -405,7 +401,7 @@ def _stability(runs: RunStore, group: Sequence[StoredRun]) -> None:
 
 MOST = 40
 OFFERED = 300
-# What is recorded of every run comes first.
+# Metrics recorded for every run come first.
 _CURVES = sorted(COLUMNS, key=lambda name: COLUMNS[name].function is not None)
 _VIEWS = {"sparsity": "At equal sparsity", "strength": "Under one λ", "runs": "Runs"}
 TABLE = (
@@ -414,19 +410,18 @@ TABLE = (
         "choice",
         "auto",
         choices=("auto", *_VIEWS),
-        help="Regularizers, each at the λ that leaves about as many interactions, or all at the same λ; or "
-        "runs that were made before.",
+        help="Regularizers at equal sparsity (each at its own λ) or at the same λ; or stored runs.",
     ),
-    Text("runs", limit=MOST * 16, help="The runs, by their ids."),
-    ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="What the curves show."),
-    ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
+    Text("runs", limit=MOST * 16, help="Ids of the runs."),
+    ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="Quantity on the vertical axis."),
+    ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Seconds count solver time only."),
     *_OF_EQUAL_SPARSITY,
     *_OF_STRENGTHS,
 )
 PARTS = ("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop", "curves")
 EXPERT = ("x", "pairs", "starts")
 _MENU = "fmviz:compare:menu"
-# Runs that are averaged over seeds, or single runs.
+# Groups of runs averaged over seeds, or single runs.
 Groups = Sequence[Sequence[StoredRun]]
 
 
@@ -441,8 +436,8 @@ def render() -> None:
         shell.heading(
             settings,
             "Compare",
-            "Regularizers on the chosen data, with as many interactions each or under one λ; or runs side by "
-            "side: what differs, their curves and trade-offs, and which pairs they agree on.",
+            "Compare regularizers at equal sparsity or at one λ, or stored runs side by side: differing "
+            "settings, curves, trade-offs and common pairs.",
             folded=True,
         )
         if (view := _view(settings)) == "runs":
@@ -510,8 +505,8 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
             key=_MENU,
             on_change=lambda: settings.set(runs=",".join(st.session_state[_MENU])),
             max_selections=MOST,
-            placeholder="Pick two or more",
-            help=f"The newest {OFFERED} are offered; older ones can be picked on the Runs page.",
+            placeholder="Choose two or more",
+            help=f"Lists the newest {OFFERED}; select older runs on the Runs page.",
         )
     return [known[name] for name in here]
 
@@ -520,7 +515,7 @@ def _tell_missing(wanted: int, missing: int) -> None:
     others, there = "; the others are shown" * (missing < wanted), wanted - missing
     sentences = (
         f"{missing} of the {wanted} runs of this link are not in this store{others}." * bool(missing),
-        f"{there} runs are asked for; the first {MOST} are shown, which is the limit." * (there > MOST),
+        f"The limit is {MOST} runs; only the first {MOST} of {there} are shown." * (there > MOST),
     )
     if any(sentences):
         st.warning(plain(" ".join(filter(None, sentences))), icon=":material/link_off:")
@@ -541,8 +536,8 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
     newest = [run.id for run in runs.runs(limit=OFFERED) if run.last][:8]
     with st.container(border=True, key="compare_empty"):
         if len(newest) > 1:
-            words = "One run alone has nothing to be compared with." if picked else "No runs are picked yet."
-            st.markdown(f"{words} Pick some above, on the *Runs* page, or take the newest:")
+            words = "A comparison needs two runs." if picked else "No runs chosen yet."
+            st.markdown(f"{words} Choose runs above or on the *Runs* page, or compare the newest:")
             st.button(
                 f"Compare the newest {len(newest)}",
                 icon=navigation.COMPARE.icon,
@@ -550,14 +545,14 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
                 on_click=lambda: settings.set(runs=",".join(newest)),
             )
         else:
-            st.markdown("There are fewer than two runs with a result in the store. Train some models first.")
+            st.markdown("The store has fewer than two runs with a result. Train some models first.")
             navigation.page_link(navigation.TRAIN)
 
 
 def _side_by_side(table: pd.DataFrame) -> None:
     st.subheader("What differs")
     if table.empty:
-        st.caption("Nothing: the settings and the figures of these runs are the same.")
+        st.caption("These runs have the same settings and results.")
         return
     st.dataframe(
         table,
@@ -586,7 +581,7 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
     figure = figures.overlay(histories, curve, settings["x"])
     alt = f"{curve.label} of {len(histories)} runs against {words[settings['x']].lower()}."
     chart(figure, key="compare_curves", alt=alt)
-    # The saved page has no dashes that could tell runs of one regularizer apart.
+    # The saved page has no dashes to distinguish runs of one regularizer.
     colors = palette.method_colors([name for name, *_ in histories])
     figure.for_each_trace(lambda trace: trace.update(line={"color": colors[trace.name], "dash": None}))
     picture = Picture(charts=[chart_of_figure(curve.label, figure)])

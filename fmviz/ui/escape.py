@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-# A colon before a blank and an underscore within a word are what they are.
+# A colon before a blank and an underscore within a word need no escape.
 _ACTIVE = re.compile(
     r"[\\`*{}\[\]<>#|~$@]|&(?=[#\w])|:(?=\S)|_(?![^\W_])|(?<![^\W_])_|(?<=www)\.|^[-+=]|(?<=^\d)[.)]|(?<=^\d\d)[.)]",
     re.IGNORECASE,
 )
-# Addresses, icons, emoji and arrows are looked for once more in what has been read, without backslashes.
+# Addresses, icons, emoji and arrows are detected after parsing, without backslashes.
 _BROKEN = re.compile(
     r"(?=https?:|www\.|@)|(?<=:)(?=[^\s:]+:)|(?:(?<=\s[-<>~])|(?<=^[-<>~]))(?=[-=>]+(?:\s|$))", re.IGNORECASE
 )
@@ -21,15 +21,15 @@ _PAIRED = re.compile(
 
 
 def plain(text: object) -> str:
-    """Return Markdown that shows a text as it is, in one line.
+    """Return Markdown that renders a text literally, in one line.
 
-    Streamlit's Markdown knows HTML entities, formulas, colours, icons, links and addresses, too; each holds a
-    sign that a backslash turns into itself.
+    Streamlit's Markdown also has HTML entities, formulas, colours, icons, links and addresses; each contains
+    a character that a backslash escapes.
     """
     return _ACTIVE.sub(r"\\\g<0>", _BROKEN.sub(_WORD_JOINER, " ".join(str(text).split())))
 
 
 def plain_label(text: str) -> str:
-    """Return the label of a control, which is also read aloud: with backslashes only where it needs them."""
+    """Return the label of a control, with a minimum of backslashes: screen readers read them aloud."""
     line = " ".join(text.split())
     return plain(line) if _PAIRED.search(line) else line

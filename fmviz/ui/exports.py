@@ -25,7 +25,7 @@ def draw_exports(view: JobView) -> None:
     dataset, parameters, experiment, last = view.dataset, view.parameters, view.experiment, view.last
     kind = f"{experiment.model.name}-{experiment.regularizer.name}".removeprefix("fm-")
     name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
-    st.markdown("**Take it with you**")
+    st.markdown("**Downloads**")
     with st.container(horizontal=True, key="train_exports"):
         widgets.save_page("train_page", partial(page, view), f"run-{name}")
         widgets.download(
@@ -33,8 +33,8 @@ def draw_exports(view: JobView) -> None:
             lambda: with_strengths(pd.DataFrame(view.history), experiment).to_csv(index=False),
             f"curves-{name}.csv",
             key="train_curves_csv",
-            help=("One row an epoch" if view.stride == 1 else f"Every {view.stride:,}th epoch")
-            + ", all figures, and the strengths of the epoch.",
+            help=("One row per epoch" if view.stride == 1 else f"Every {view.stride:,}th epoch")
+            + ", with all metrics and strengths.",
         )
         widgets.download(
             "Model (npz)",
@@ -48,8 +48,8 @@ def draw_exports(view: JobView) -> None:
             ),
             f"model-{name}.npz",
             key="train_npz",
-            help="P or W, w, the bias and what else the model has, the names of features and outputs, and "
-            "the settings: numpy.load opens it.",
+            help="All parameters (P or W, w, bias, …), names of features and outputs, and settings, for "
+            "numpy.load.",
         )
     source = widgets.linked(
         script(view),
@@ -65,7 +65,7 @@ def draw_exports(view: JobView) -> None:
 
 
 def page(view: JobView) -> str:
-    """Return the run as a page, with the matrices of its epochs."""
+    """Return the run as a page with the matrices of its epochs."""
     from fmviz.report import Outcome, html
 
     experiment = view.experiment
@@ -85,6 +85,6 @@ def page(view: JobView) -> str:
 
 
 def script(view: JobView) -> str:
-    """Return a program that repeats the run as far as it went and prints its figures."""
+    """Return a program that repeats the run up to its last epoch and prints the results."""
     halted = view.state in (TaskState.PAUSED, TaskState.STOPPED)
     return program(view.experiment, view.epoch if halted else None)

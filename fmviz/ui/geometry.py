@@ -24,15 +24,13 @@ from fmviz.ui.settings.state import Settings, Several
 
 _REACH = figures.REACH
 _STEP = 0.05
-# Heights of the large picture and of the others, in pixels.
+# Heights of the large and the small pictures, in pixels.
 _LARGE, _SMALL = 360, 110
 _LATTICE = np.round(np.arange(-20, 21) / 10, 10)
 _COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
 TABLE: tuple[ParamSpec | Several, ...] = (
-    Several("penalties", ("l1", "l21", "ti", "cs"), lab.NAMES, help="One picture each."),
-    ParamSpec(
-        "plane", "choice", "column", choices=tuple(lab.PLANES), help="Which entries of P the axes are."
-    ),
+    Several("penalties", ("l1", "l21", "ti", "cs"), lab.NAMES, help="One picture per regularizer."),
+    ParamSpec("plane", "choice", "column", choices=tuple(lab.PLANES), help="Entries of P on the axes."),
     ParamSpec(
         "strength",
         "float",
@@ -40,14 +38,14 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         0.0,
         2.0,
         symbol=r"\lambda",
-        help="How far the operator goes. Click the handle and use the arrow keys.",
+        help="Strength of the operator. Click the handle and use the arrow keys.",
     ),
     *(
         ParamSpec(letter, "float", value, -_REACH, _REACH, help="An entry of P; the arrow keys move it.")
         for letter, value in (("a", 1.5), ("b", 0.6))
     ),
-    ParamSpec("large", "choice", "ti", choices=lab.NAMES, help="The regularizer whose picture is large."),
-    ParamSpec("tau", "float", 0.2, 0.0, 2.0, symbol=r"\lambda", help="The strength of TI on this column."),
+    ParamSpec("large", "choice", "ti", choices=lab.NAMES, help="Regularizer of the large picture."),
+    ParamSpec("tau", "float", 0.2, 0.0, 2.0, symbol=r"\lambda", help="Strength of TI on this column."),
     *(
         ParamSpec(f"e{j}", "float", value, -10.0, 10.0, help="An entry of the column.")
         for j, value in enumerate(_COLUMN, start=1)
@@ -75,7 +73,7 @@ _STYLE = """<style>
 :is(.st-key-geometry_legend, .st-key-geometry_small) p {font-size: 0.85rem}
 [data-testid="stColumn"]:has(.st-key-geometry_formula) {min-width: 15rem}
 </style>"""
-# In a column TI is CS: who comes without a link sees entries of which they make something else.
+# Within a column TI equals CS; without a link the page opens with entries on which they differ.
 _FRESH = {"plane": "diagonal", "large": "cs"}
 
 
@@ -89,8 +87,8 @@ def render() -> None:
         shell.heading(
             settings,
             "Geometry",
-            "A regularizer is a shape, its operator a motion: **prox** moves P to where Ω is smaller, and "
-            "stops on corners and edges, where entries are **exactly zero**.",
+            "The proximal operator **prox** moves P towards smaller Ω. It stops at corners and edges of the "
+            "unit ball, where entries are **exactly zero**.",
         )
         if settings.shows("panels", "Balls and flow"):
             _section(settings)
@@ -123,7 +121,7 @@ def _section(settings: Settings) -> None:
         ):
             widgets.param(settings, name, label, style="slider", step=_STEP)
     if not names:
-        left.info("No regularizer is chosen. Choose at least one.", icon=":material/touch_app:")
+        left.info("Choose at least one regularizer.", icon=":material/touch_app:")
         return
     with left:
         _large(settings, section, point, moved[settings["large"]])
@@ -135,11 +133,11 @@ def _section(settings: Settings) -> None:
     with st.container(key="geometry_legend"):
         st.markdown(
             f"Filled: the **unit ball**, Ω ≤ 1; dotted: Ω = ¼, 2, 4. Thin lines lead to the prox: "
-            f'<span style="color:{grey}">●</span> none is zero &ensp; '
+            f'<span style="color:{grey}">●</span> no zeros &ensp; '
             f'<span style="color:{first}">━</span> a is exactly 0 &ensp; '
             f'<span style="color:{second}">┃</span> b is exactly 0 &ensp; '
-            f'<span style="color:{both}">✕</span> both are. &ensp; ◯ the point, ● its prox, thick line: '
-            "its way as λ grows. **Click** or tap the large picture to move the point.",
+            f'<span style="color:{both}">✕</span> both are exactly 0. &ensp; ◯ point, ● its prox, '
+            "thick line: path as λ grows. **Click** or tap the large picture to move the point.",
             unsafe_allow_html=True,
         )
     with st.expander("The matrix and the operator", icon=":material/functions:", key="geometry_words"):
@@ -165,7 +163,7 @@ def _levels(place: str, name: str) -> list[np.ndarray]:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the paths of grid points to their prox, and which entries become 0."""
+    """Return the paths of grid points to their prox, and masks of the entries that become 0."""
     ways = lab.flow(lab.PLANES[place], name, strength, _REACH, n=13, steps=4)
     return ways, lab.zero_codes(ways[:, -1])
 
@@ -173,9 +171,9 @@ def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarra
 def _figure(
     settings: Settings, section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray, **options: Any
 ) -> tuple[go.Figure, str]:
-    """Return a picture of the unit ball and the flow, and what there is to see."""
+    """Return a picture of the unit ball and the flow, and its alternative text."""
     place, strength = settings["plane"], settings["strength"]
-    # Beyond the largest λ, to show entries that approach zero but never reach it.
+    # Beyond the largest λ, to show entries that approach zero without reaching it.
     strengths = [*np.linspace(0, 4, 60), *2.0 ** np.arange(3, 12)]
     path = np.concatenate([lab.prox_of(section, name, point[None], at) for at in strengths])
     figure = figures.plane(
@@ -231,7 +229,7 @@ def _small(settings: Settings, section: lab.Section, name: str, point: np.ndarra
 
 
 def _clicked(settings: Settings, key: str) -> None:
-    """Move the point to where the plane was clicked."""
+    """Move the point to the clicked position."""
     points = st.session_state[key]["selection"]["points"]
     if points:
         settings.set(a=float(points[0]["x"]), b=float(points[0]["y"]))
@@ -246,11 +244,11 @@ def _point(values: np.ndarray) -> str:
 
 @fragment
 def _column(settings: Settings) -> None:
-    """Draw one column of P against the threshold of TI."""
+    """Draw a column of P against the threshold of TI."""
     st.subheader("Why TI zeroes the relatively small")
     st.markdown(
-        "TI lowers every entry of a column by one threshold τ, which grows with the **whole column**: what "
-        "goes is small beside the others."
+        "TI shrinks all entries of a column by one threshold τ that grows with the **whole column**; entries "
+        "small relative to the others vanish."
     )
     with st.container(border=settings.shows_any("tau", *_ENTRIES), key="geometry_column_box"):
         with st.container(key="geometry_entries"):
@@ -283,9 +281,8 @@ def _column(settings: Settings) -> None:
         st.latex(story.latex(strength))
         soft = int((np.abs(story.before) <= strength).sum())
         st.markdown(
-            f"**{story.kept:,} of {story.before.size:,}** entries above τ stay; "
-            f"{', '.join(gone) or 'none'} {'is' if len(gone) == 1 else 'are'} exactly 0. ℓ₁ would zero "
-            f"**{soft:,}**, those up to λ = {strength:g}."
+            f"**{story.kept:,} of {story.before.size:,}** entries exceed τ and stay; exactly 0: "
+            f"{', '.join(gone) or 'none'}. ℓ₁ would zero **{soft:,}**, those up to λ = {strength:g}."
         )
-        st.caption("The largest entry always stays, whatever λ is (atarashi2021, Theorem 7).")
+        st.caption("The largest entry stays for every λ (atarashi2021, Theorem 7).")
         widgets.certificate_badge(story.certificate)

@@ -1,4 +1,4 @@
-"""Turn exceptions of a page or fragment into a message with a way out."""
+"""Error messages in place of exceptions of a page or fragment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def guard(settings: Settings | None = None) -> Iterator[None]:
     """Turn an exception of the body into a message with a way out.
 
-    A ValueError or StoreError is taken for a sentence to the reader; anything else is a defect, and logged.
+    The text of a ValueError or StoreError is shown to the reader; any other exception is a bug, and logged.
     """
     try:
         yield
@@ -35,13 +35,13 @@ def guard(settings: Settings | None = None) -> Iterator[None]:
         _excuse(error, str(error), settings)
     except Exception as error:
         _LOG.exception("a page failed")
-        _excuse(error, "This part of the page could not be drawn. That is a defect of fmviz.", settings)
+        _excuse(error, "This part of the page could not be drawn because of a bug in fmviz.", settings)
 
 
 def fragment(function: _Function) -> Any:
-    """Make a function a `st.fragment` whose exceptions are guarded, also in a rerun of its own.
+    """Make a function a `st.fragment` whose exceptions are guarded, also in fragment reruns.
 
-    A page's guard does not cover a fragment that reruns alone, nor does the page write the address then.
+    In a fragment rerun the page's guard is not active, and the page does not write the address.
     """
 
     @functools.wraps(function)
@@ -54,7 +54,7 @@ def fragment(function: _Function) -> Any:
 
 
 def write_address(settings: Settings, key: str) -> None:
-    """Have the browser write the settings of a page into its address."""
+    """Write the settings of a page into the browser's address bar."""
     session = st.session_state.setdefault(_SESSION, secrets.token_hex(8))
     address(settings.page, settings.written(), session, key=f"address_{key}")
 
@@ -70,6 +70,6 @@ def _excuse(error: Exception, sentence: str, settings: Settings | None) -> None:
                 icon=":material/restart_alt:",
                 key=f"{settings.page}_reset_after_error",
                 on_click=settings.reset,
-                help="Puts the settings of this page back to their defaults.",
+                help="Resets the settings of this page to their defaults.",
             )
         navigation.page_link(navigation.START, label="Back to the start")

@@ -38,14 +38,14 @@ NAVIGATION: dict[str, tuple[Link, ...]] = {
     "My data": (DATA, INTERACTIONS),
     "Research": (PAPER, RUNS, ABOUT),
 }
-"""The sections of the sidebar. A new page is a file in pages/ and a link here."""
+"""The sections of the sidebar. A new page needs a file in pages/ and a link here."""
 FIRST = (START, LESSONS, PROX, TRAIN, DATA, INTERACTIONS)
-"""What the sidebar offers who has not chosen Expert; all else is folded."""
+"""Pages listed in Simple mode; the others are folded."""
 REST = tuple(link for links in NAVIGATION.values() for link in links if link not in FIRST)
 
 
 def page_link(link: Link, query: Mapping[str, str] | None = None, **options: Any) -> None:
-    """Draw a link to a page; wherever it is opened, it shows the level that is shown here."""
+    """Draw a link to a page at the present level."""
     st.page_link(
         link.script,
         query_params={**(query or {}), "level": Settings("link")["level"]},

@@ -50,14 +50,14 @@ TABLE = (
         "choice",
         ALL,
         choices=(ALL, *ARTEFACTS),
-        help="A figure or table of a paper, with its protocol and what the paper says about it.",
+        help="A figure or table of a paper, with its protocol and the paper's statements.",
     ),
     ParamSpec(
         "budget",
         "choice",
         BUDGETS[0],
         choices=BUDGETS,
-        help="Quick: fewer repetitions, smaller data. Full: as the paper did it.",
+        help="Quick: fewer repetitions and smaller data. Full: the protocol of the paper.",
     ),
 )
 _VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
@@ -67,7 +67,7 @@ _VERDICTS: dict[str, tuple[Literal["green", "red", "gray"], str, str, str]] = {
 }
 
 
-# Panels keep their width on a phone, and are moved.
+# Panels keep their width on phones and scroll.
 _STYLE = """<style>
 .st-key-paper_picture {overflow-x: auto}
 .st-key-paper_picture_chart {min-width: 56rem}
@@ -80,8 +80,8 @@ def render() -> None:
         shell.heading(
             settings,
             "Papers",
-            "Figures and tables of papers, reproduced under their own protocol. What a paper says about one "
-            "becomes a check: it holds, it does not hold, or it is not settled, with the number that was "
+            "Figures and tables of papers, reproduced with the original protocol. Each statement of a paper "
+            "becomes a check that holds, does not hold, or is not settled, with the number "
             "measured.",
         )
         try:
@@ -117,7 +117,7 @@ def render() -> None:
 
 def _cards(settings: Settings, last: Mapping[str, Kept | None]) -> None:
     papers = {paper: list(group) for paper, group in groupby(ARTEFACTS.values(), attrgetter("paper"))}
-    # The first author and the year of a citation, or the first words of one without them.
+    # First author and year of a citation, or its first words.
     short = [re.sub(r"^([^,]*),.*?( \d{4})?$", r"\1\2", paper) for paper in papers]
     for tab, (paper, artefacts) in zip(st.tabs(list(map(plain, short))), papers.items(), strict=True):
         with tab:
@@ -132,7 +132,7 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
     first, budget = artefact.statements[0], settings["budget"]
     st.markdown(f"**{plain(artefact.title)}**", help=f"“{first.text}” ({first.where})")
     if last is not None:
-        # One that was made under another protocol has no picture.
+        # A result of another protocol has no picture.
         with suppress(ValueError):
             key = last.artefact, last.budget, last.created
             picture = last.picture if last.shipped else _drawn(*key)
@@ -143,10 +143,10 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
         minutes = duration(60 * artefact.minutes["quick"])
         words = f"Not run here yet. {minutes.capitalize()} at the quick budget."
     else:
-        less = f"; unfinished, {last.parts[0]:,} of {last.parts[1]:,} parts" if last.parts else ""
+        less = f"; incomplete, {last.parts[0]:,} of {last.parts[1]:,} parts" if last.parts else ""
         less += f"; without {plain(', '.join(last.without))}" if last.without else ""
-        whose = "Our result" if last.shipped else "Last run"
-        words = f"{whose} of {plain(_when(last))}, {plain(last.budget)} budget{less}."
+        whose = "Shipped result" if last.shipped else "Last run"
+        words = f"{whose}: {plain(_when(last))}, {plain(last.budget)} budget{less}."
     st.caption(words)
     link = settings.link(artefact=artefact.name, budget=last.budget if last else budget)
     navigation.page_link(navigation.PAPER, link, label="Open", icon=":material/arrow_forward:")
@@ -154,23 +154,23 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
 
 @lru_cache(maxsize=64)
 def _drawn(name: str, budget: str, created: float) -> str:
-    """Return the thumbnail of a result that is kept here since a time."""
+    """Return the thumbnail of a result stored here since a time."""
     result: Any = last_kept(ARTEFACTS[name], budget, store())
     return sketch.thumbnail(figures.draw(result.tables, **ARTEFACTS[name].picture))
 
 
 def _badges(counts: Mapping[str, int]) -> None:
-    """Draw how many checks came to which verdict."""
+    """Draw the number of checks per verdict."""
     shown = [verdict for verdict in _VERDICTS if counts.get(verdict)]
     for verdict in shown:
         number, (color, icon, single, many) = counts[verdict], _VERDICTS[verdict]
         what, words = ("claim ", single) if number == 1 else ("claims ", many)
-        # The first says what is counted.
+        # Only the first badge has the noun.
         st.badge(f"{number:,} {what if verdict == shown[0] else ''}{words}", icon=icon, color=color)
 
 
 def _when(kept: Kept) -> str:
-    """Return when a result was made; of ours the day."""
+    """Return the time of a result; for shipped results, the day."""
     return time.strftime("%Y-%m-%d" if kept.shipped else "%Y-%m-%d %H:%M", time.localtime(kept.created))
 
 
@@ -178,7 +178,7 @@ def _when(kept: Kept) -> str:
 
 
 def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
-    """Draw an artefact: what it is, its controls, and its present or last result."""
+    """Draw an artefact: description, controls, and present or last result."""
     st.subheader(plain(artefact.title))
     st.caption(f"{plain(artefact.paper)}.")
     key = f"paper:{artefact.name}:{budget}"
@@ -186,7 +186,7 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     task = tasks.get(key)
     active = task is not None and task.state.active
     parts = 0
-    # A store that cannot be read is reported at the top of the page.
+    # An unreadable store is reported at the top of the page.
     with suppress(StoreError, sqlite3.Error):
         parts = 0 if active else unfinished(artefact, budget, store())
     start: Any = partial(tasks.submit, key, partial(run_and_keep, artefact, budget, store), most=1)
@@ -198,7 +198,7 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
             type="primary",
             disabled=active,
             on_click=start,
-            help=f"{parts:,} finished parts of an earlier run are kept." if parts else None,
+            help=f"Reuses {parts:,} finished parts of an earlier run." if parts else None,
         )
         stop = task.stop if task is not None else None
         st.button("Stop", icon=":material/stop:", key="paper_stop", disabled=not active, on_click=stop)
@@ -211,9 +211,9 @@ def _artefact(artefact: Artefact, budget: str, kept: Kept | None) -> None:
     elif kept is not None:
         _kept(artefact, kept)
     else:
-        done = f"Not finished yet: {parts:,} of its parts are kept." if parts else "Not run yet."
+        done = f"Incomplete: {parts:,} parts are finished." if parts else "Not run yet."
         with st.container(border=True, key="paper_empty"):
-            st.markdown(f"{done} What will be checked:")
+            st.markdown(f"{done} Statements to check:")
             st.markdown("\n".join(f"- “{said.text}” ({said.where})" for said in artefact.statements))
         _differences(artefact.differences)
 
@@ -223,7 +223,7 @@ def _command(artefact: Artefact, budget: str) -> str:
 
 
 def _words(view: TaskView) -> tuple[str, float]:
-    """Return how far a reproduction is: in words, and which part of it there is."""
+    """Return the progress of a reproduction as a sentence and a share."""
     done, total, message = 0, 1, view.message
     if view.items:
         result: Result = view.items[-1]
@@ -237,14 +237,14 @@ def _task(artefact: Artefact, parts: int, view: TaskView) -> None:
         failure(view)
     elif view.state is TaskState.STOPPED:
         after = f" after {result.done:,} of {result.total:,} parts" if result is not None else ""
-        kept = f" Kept: {parts:,}. “Go on” continues from them." if parts else ""
-        st.info(f"Stopped{after}. The results so far are shown.{kept}", icon=":material/stop:")
+        kept = f" “Go on” continues from {parts:,} finished parts." if parts else ""
+        st.info(f"Stopped{after}. Showing the results so far.{kept}", icon=":material/stop:")
     if result is not None:
         _result(artefact, result, live=view.state.active)
 
 
 def _kept(artefact: Artefact, kept: Kept) -> None:
-    """Draw the result that was kept, here or with fmviz."""
+    """Draw the stored result, local or shipped with fmviz."""
     shipped = kept.shipped
     try:
         result = last_kept(artefact, kept.budget, None if shipped else store())
@@ -252,12 +252,12 @@ def _kept(artefact: Artefact, kept: Kept) -> None:
         st.info(plain(error), icon=":material/history:")
         return
     assert result is not None, "it is among the last results"
-    words = f"The last result, of {plain(_when(kept))}."
+    words = f"Last result: {plain(_when(kept))}."
     if shipped:
         versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
         parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
         words = (
-            f"Our result of {plain(_when(kept))}{parts}, which came with fmviz; made by "
+            f"Result shipped with fmviz, {plain(_when(kept))}{parts}; computed by "
             f"`{_command(artefact, kept.budget)}` with {plain(versions)}."
         )
     st.caption(words)
@@ -268,7 +268,7 @@ def _kept(artefact: Artefact, kept: Kept) -> None:
 
 
 def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
-    """Draw a result; `live` leaves out what makes sense only at the end."""
+    """Draw a result; `live` omits parts that need the complete result."""
     figure = figures.draw(result.tables, **artefact.picture)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
         _badges(Counter(check.verdict for check in result.checks))
@@ -279,7 +279,7 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
         st.html(_STYLE)
         said = "; ".join(f"{check.case}: {check.verdict}" for check in result.checks[:8])
         chart(figure, key="paper_picture", alt=f"{artefact.title}. {said}.")
-    st.markdown("#### What the paper says, and what was measured")
+    st.markdown("#### Statements of the paper and measurements")
     for statement in artefact.statements:
         lines = [f"“{statement.text}” ({statement.where})", ""]
         for check in result.checks:
@@ -290,7 +290,7 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
         with st.container(border=True):
             st.markdown("\n".join(lines))
     if compared := artefact.compared(result.tables):
-        st.markdown("#### Published beside ours")
+        st.markdown("#### Published and reproduced numbers")
         widths: Any = {"": "large", "Source": "medium"}
         columns = {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
         st.dataframe(beside(compared), hide_index=True, key="paper_published", column_config=columns)
@@ -307,7 +307,7 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
         partial(json.dumps, result.to_dict(), indent=1),
         f"{result.artefact}-{result.budget}.json",
         key="paper_json",
-        help="Tables, checks, settings, versions and digests of the data.",
+        help="Tables, checks, settings, versions and data digests.",
     )
     widgets.python_block(
         widgets.linked(
@@ -316,12 +316,12 @@ def _result(artefact: Artefact, result: Result, *, live: bool) -> None:
             data={name: str(digest) for name, digest in result.data.items()},
             versions={name: str(value) for name, value in result.versions.items()},
         ),
-        "Reproduces it and prints the outcome of the checks; times differ from machine to machine.",
+        "Reproduces the result and prints the verdicts; times depend on the machine.",
     )
 
 
 def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:
-    """Return published numbers beside ours, the deviation coloured by whether it is tolerated."""
+    """Return published and reproduced numbers, with deviations coloured by tolerance."""
     table = pd.DataFrame(rows, columns=["what", "published", "ours", "deviation", "source"])
     table.columns = ["", *(name.capitalize() for name in table.columns[1:])]
     fills = [f"background-color: {SIGNALS[row['within']]}" for row in rows]
@@ -330,5 +330,5 @@ def beside(rows: Sequence[Mapping[str, Any]]) -> Styler:
 
 
 def _differences(texts: Sequence[str]) -> None:
-    with st.expander(f"What differs from the paper ({len(texts)})", icon=":material/difference:"):
+    with st.expander(f"Differences from the paper ({len(texts)})", icon=":material/difference:"):
         st.markdown("\n".join(f"- {plain(text)}" for text in texts))

@@ -55,13 +55,13 @@ from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import counted, outcome, watch
 
 _SPECS = {spec.name: spec for spec in SPECS}
-_ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Each anew"}
+_ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Cold"}
 _ORDER_HELP = {
-    "informed": "Where P can leave 0, as under TI and CS, from the largest λ down; elsewhere, as under ℓ₁, "
-    "up from a fit with ℓ₂² in its place.",
-    "up": "Every fit begins where that of the next smaller λ ended.",
-    "down": "Every fit begins where that of the next larger λ ended. Where P has become 0 it stays 0.",
-    "cold": "Every fit begins at the start that the seed draws, as on the page Train.",
+    "informed": "Where P can leave 0 (TI, CS), downwards from the largest λ; otherwise (ℓ₁), upwards from "
+    "a fit with ℓ₂² as regularizer.",
+    "up": "Each fit starts at the solution of the next smaller λ.",
+    "down": "Each fit starts at the solution of the next larger λ. Once P is 0, it stays 0.",
+    "cold": "Each fit starts at the random start of the seed, as on the Train page.",
 }
 _METRICS = tuple(name for name, metric in COLUMNS.items() if metric.function)
 _SHARED = ("rank", "lambda_w", "lambda_p")
@@ -85,17 +85,18 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         0,
         0,
         1_000_000,
-        help="What is looked for on every path: the fit nearest to so many pairs or, at 0, the best one.",
+        help="Target number of pairs on each path; 0 selects the best fit.",
     ),
-    ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="What tells a good fit."),
-    ParamSpec("who", "choice", "ti", choices=METHODS, help="The path whose fit is shown."),
+    ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="Metric that ranks the fits."),
+    ParamSpec("who", "choice", "ti", choices=METHODS, help="Regularizer of the fit that is shown."),
     ParamSpec(
         "at",
         "float",
         0.0,
         0.0,
         1e6,
-        help="The fit that is shown; clicking a point of a curve chooses it, too. At first it follows Pairs.",
+        help="λ of the fit that is shown. Clicking a point of a curve also selects it; by default it "
+        "follows Pairs.",
     ),
     ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
 )
@@ -130,8 +131,8 @@ def render() -> None:
         shell.heading(
             settings,
             "λ-path",
-            "How many interactions a model uses is a matter of the strength λ. Fit it at many strengths, for "
-            "several regularizers Ω, and see what each one uses and what it reaches.",
+            "The strength λ controls how many interactions a model uses. Fit models at many λ for several "
+            "regularizers Ω, and compare interactions and error.",
             folded=has_result,
         )
         if not shell.available(settings):
@@ -148,7 +149,7 @@ def render() -> None:
 
 
 def base_of(settings: Settings) -> Experiment:
-    """Return the experiment that all fits share: the settings, else the suggestions for the data set."""
+    """Return the experiment common to all fits: the settings, else the suggestions for the data set."""
     values = suggested(settings["dataset"], "fm").to_dict()
     values = {name: values[name] for name in _SPECS if name in values} | {
         "regularizer": "ti",
@@ -184,7 +185,7 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
             widgets.regularizers(settings, "penalties", place=st.container(width="content"))
             widgets.param(
-                settings, "order", "Fits begin", labels=_ORDER_WORDS, place=st.container(width="content")
+                settings, "order", "Start of fits", labels=_ORDER_WORDS, place=st.container(width="content")
             )
         first, second = st.columns([3, 4], gap="medium")
         with first:
@@ -205,12 +206,10 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
         st.caption(
             f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
             f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
-            f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the one made for the "
+            f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the default for the "
             "regularizer."
         )
-        widgets.suggest(
-            settings, load_suggested, "Load the range and the settings that say something on this data set."
-        )
+        widgets.suggest(settings, load_suggested, "Load the suggested range and settings for this data set.")
 
 
 def _plan(settings: Settings, base: Experiment) -> PathPlan:
@@ -226,7 +225,7 @@ def _plan(settings: Settings, base: Experiment) -> PathPlan:
 
 
 def _start(settings: Settings, **changes: Any) -> None:
-    """Compute the path of the present settings with some changes, but for what the last one has of it."""
+    """Compute the path of the present settings with some changes; reuse finished fits of the last path."""
     settings.set(**changes, run=True)
     plan, before = _plan(settings, base_of(settings)), st.session_state.get(_SHOWN)
     known = () if before is None else plan.known(before[0], before[1].view().items)
@@ -237,7 +236,7 @@ def _start(settings: Settings, **changes: Any) -> None:
 
 
 def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
-    # The session keeps the task, which outlives the server's list; another session may have started it.
+    # The session keeps the task longer than the server's list; another session may have started it.
     shown, there = st.session_state.get(_SHOWN), manager().get(f"path:{plan.digest}")
     if settings["run"] and there is not None and (there.state.active or there.state is TaskState.FINISHED):
         if shown is None or shown[1] is not there:
@@ -267,16 +266,16 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
             on_click=_start,
             args=(settings,),
         )
-        widgets.stop(settings, task, "What is finished stays.")
+        widgets.stop(settings, task, "Finished fits are kept.")
     if not plan.total:
-        st.info("No regularizer is chosen. Choose at least one above.", icon=":material/touch_app:")
+        st.info("Choose at least one regularizer above.", icon=":material/touch_app:")
     if shown is None:
-        st.caption("No path has been computed yet. Press **Run**, or take an example from **Presets**.")
+        st.caption("No path yet. Press **Run**, or choose an example from **Presets**.")
         return
     if stale:
         st.warning(
-            "Settings changed since this path was computed. Press **Run** to compute it anew; paths that "
-            "stay as they were are kept.",
+            "Settings changed since this path was computed. Press **Run** to update it; unchanged paths "
+            "are reused.",
             icon=":material/sync_problem:",
         )
     watch(
@@ -342,7 +341,7 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
     sought = {str(name): _sought(rows, wanted, metric) for name, rows in groups}
     picked = None if view.state.active else _picked(settings, table, sought[settings["who"]])
     each = [f"{r['label']} {r['used_interactions']:,} ({r[metric.name]:.3g})" for r in sought.values()]
-    what = f"Nearest to {wanted:,} pairs, with their" if wanted else "Pairs at the best"
+    what = f"Nearest to {wanted:,} pairs, with" if wanted else "Pairs at the best"
     st.markdown(plain(f"{what} {metric.label}: {' · '.join(each)}."))
     if picked is not None:
         with row:
@@ -358,9 +357,9 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
 
 
 def _further(settings: Settings, plan: PathPlan, sought: Sequence[pd.Series]) -> None:
-    """Draw how to look for more than the path has: beyond its ends, or between its strengths."""
+    """Draw links that extend the path beyond its ends or refine it between strengths."""
     (low, *_, high), wanted = plan.lambdas, settings["target"]
-    # Beyond the ends are more pairs, or fewer.
+    # Paths may continue beyond either end.
     ends = [(r["label"], r["lambda_sparse"], r["used_interactions"]) for r in sought]
     scarce = [label for label, at, used in ends if at == low and used < (wanted or math.inf)]
     beyond = [label for label, at, used in ends if at == high and used > wanted]
@@ -370,7 +369,7 @@ def _further(settings: Settings, plan: PathPlan, sought: Sequence[pd.Series]) ->
         widgets.action(
             settings,
             "extend",
-            f"At the edge of λ: {plain(', '.join([*scarce, *beyond]))}. Extend",
+            f"At the edge of the λ range: {plain(', '.join([*scarce, *beyond]))}. Extend",
             icon=":material/open_in_full:",
             on_click=_start,
             args=(settings,),
@@ -387,12 +386,12 @@ def _further(settings: Settings, plan: PathPlan, sought: Sequence[pd.Series]) ->
                 "seeds": "3",
             },
             label="Search between",
-            help="Compare searches the λ that leave about so many pairs, on three seeds.",
+            help="Compare searches for the λ that leave about this many pairs, over three seeds.",
         )
 
 
 def _page(plan: PathPlan, view: TaskView, table: pd.DataFrame, metric: Metric, strength: float) -> str:
-    """Return the path as a page: its matrices, where they can be drawn, and its curves."""
+    """Return the path as a page: its curves and, where possible, matrices."""
     charts = [
         chart_of_figure(shown.label, figures.path(table, shown))
         for shown in (USED_INTERACTIONS, USED_FEATURES, OBJECTIVE, metric)
@@ -460,7 +459,7 @@ def _pick(settings: Settings, key: str) -> None:
 
 
 def _sought(rows: pd.DataFrame, wanted: int, metric: Metric) -> pd.Series:
-    """Return the row nearest to a number of pairs, by the ratio; without one the best and sparsest."""
+    """Return the row nearest to a number of pairs by ratio; for 0, the sparsest of the best."""
     rising = metric.better == "larger"
     rows = rows.sort_values(metric.name, ascending=rising, kind="stable", na_position="first").iloc[::-1]
     ratios = rows["used_interactions"].clip(lower=0.5) / (wanted or 1)
@@ -498,8 +497,8 @@ def _point(plan: PathPlan, row: pd.Series, metric: Metric, view: TaskView) -> No
                 navigation.TRAIN,
                 train_query(experiment),
                 label="**Open in Train**",
-                help="The same settings. The run ends with these numbers only where each fit begins anew: "
-                "the objective of a factorization machine has many stationary points.",
+                help="Same settings. The run reproduces these numbers only for cold starts: the objective "
+                "of a factorization machine has many stationary points.",
             )
         for fit in view.items:
             if fit.experiment == experiment and _drawable(fit):
@@ -508,7 +507,7 @@ def _point(plan: PathPlan, row: pd.Series, metric: Metric, view: TaskView) -> No
 
 
 def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]) -> None:
-    st.subheader("Take it with you")
+    st.subheader("Downloads")
     shown = ["label", "lambda_sparse", "used_interactions", "used_features", "objective"]
     shown += [*metrics, "epochs", "certificate", "status"]
     number = st.column_config.NumberColumn
@@ -536,5 +535,5 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]
             f"Paths of {', '.join(plan.regularizers)} on {plan.base.dataset}, seed {plan.base.seed}",
             data={plan.base.dataset.name: data_hash(dataset)},
         ),
-        "Makes the same fits and prints the same counts.",
+        "Repeats the fits and prints the same counts.",
     )

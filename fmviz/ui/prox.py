@@ -26,22 +26,22 @@ TABLE = (
         "regularizers",
         ("l1", "l21", "ti", "cs"),
         tuple(lab.VARIANTS),
-        "Which operators to apply to the same P. TI has two readings: squared norms of the columns, as it is "
-        "defined, or of the rows.",
+        "Operators applied to the same P. TI has two variants: squared norms of columns, its definition, or "
+        "of rows.",
     ),
     ParamSpec(
         "source",
         "choice",
         "sampled",
         choices=("sampled", "pasted"),
-        help="Draw P at random, or paste a matrix of your own.",
+        help="Draw P at random, or paste a matrix.",
     ),
     ParamSpec(
         "distribution",
         "choice",
         "normal",
         choices=tuple(lab.DISTRIBUTIONS),
-        help="How the entries of P are drawn. The seed is in the sidebar.",
+        help="Distribution of the entries of P. The seed is in the sidebar.",
     ),
     ParamSpec(
         "d",
@@ -50,7 +50,7 @@ TABLE = (
         1,
         lab.MAX_FEATURES,
         symbol="d",
-        help=r"How many features: rows of $P\in\mathbb{R}^{d\times k}$.",
+        help=r"Number of features: rows of $P\in\mathbb{R}^{d\times k}$.",
     ),
     ParamSpec(
         "k",
@@ -59,11 +59,12 @@ TABLE = (
         1,
         lab.MAX_RANK,
         symbol="k",
-        help=r"The rank: columns of $P\in\mathbb{R}^{d\times k}$.",
+        help=r"Rank: columns of $P\in\mathbb{R}^{d\times k}$.",
     ),
     Text(
         "matrix",
-        help="A line a row; entries apart by commas, semicolons, tabs or blanks. What Python prints works.",
+        help="One row per line; entries separated by commas, semicolons, tabs or spaces. Python output also "
+        "works.",
     ),
     ParamSpec(
         "log2lambda",
@@ -73,7 +74,7 @@ TABLE = (
         lab.EXPONENTS[-1],
         symbol=r"\lambda",
         help=r"λ in $\arg\min_Q\frac12\|Q-P\|_F^2+\lambda\,\Omega(Q)$. Drag, or click the handle and use the "
-        "arrow keys. The pictures follow while you drag.",
+        "arrow keys; the matrices update while you drag.",
     ),
     ParamSpec(
         "degree",
@@ -82,8 +83,7 @@ TABLE = (
         2,
         10,
         symbol="m",
-        help="The power in TI and CS of order m: the order of the interactions that they are made for. m = 2 "
-        "gives TI and CS themselves.",
+        help="Order of the interactions for TI and CS of order m. m = 2 gives TI and CS.",
     ),
 )
 PARTS = ("verdicts", "curves", "worked", "exports")
@@ -98,7 +98,7 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
     label = lab.DISTRIBUTIONS[settings["distribution"]].label
     said = f"The matrix P: {label}, {settings['d']:,} × {settings['k']:,}"
     shown = settings.shows_any("source", *asked)
-    # Random matrices need no decision: show the pictures first.
+    # Random matrices need no input: show the pictures first.
     folded = shown and not pasted and not settings["lesson"]
     with shell.settings_box("prox_source_box", said, folded=folded, border=shown):
         widths = [3] if pasted else [1.2, 1, 1]
@@ -146,7 +146,7 @@ def _pasted(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | None]:
     return ("pasted", array_hash(P, np.empty(0))), P
 
 
-# The slider stays visible while pictures and curves scroll.
+# The slider stays visible while the page scrolls.
 _STYLE = """<style>
 div:has(> .st-key-prox_strength) {
   position: sticky; top: 3.75rem; z-index: 100; padding: 0.4rem 0 0.5rem; background: BACKGROUND;
@@ -161,7 +161,7 @@ div:has(> .st-key-prox_strength) {
 LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
 
 
-# The first visit shows two groups of features instead of noise.
+# A first visit shows two groups of features instead of noise.
 _GROUPS = {"distribution": "blocks", "d": 40, "k": 8}
 
 
@@ -177,9 +177,9 @@ def render() -> None:
         shell.heading(
             settings,
             "Proximal operators",
-            "Training takes a step, then a proximal operator shrinks the factors **P** to **Q**. Entries "
-            "of Q that are **exactly zero** decide which features the model uses, and in **QQᵀ** which "
-            "interactions. Turn λ up and watch.",
+            "In each training step a proximal operator shrinks the factors **P** to **Q**. **Exact zeros** "
+            "in Q determine the features that the model uses and, in **QQᵀ**, its interactions. Increase λ "
+            "and watch.",
         )
         widgets.several(
             settings, "regularizers", "Operators", labels=LABELS, first=widgets.FIRST_REGULARIZERS
@@ -189,7 +189,7 @@ def render() -> None:
         if P is None:
             return
         if not chosen:
-            st.info("No operator is chosen. Choose at least one above, or:", icon=":material/touch_app:")
+            st.info("Choose at least one operator above, or:", icon=":material/touch_app:")
             st.button(
                 "Show ℓ₁, ℓ₂,₁, TI and CS",
                 key="prox_default_regularizers",
@@ -208,7 +208,7 @@ def _study(token: tuple[object, ...], variant: str, degree: int, _P: np.ndarray)
     return lab.study(_P, lab.with_degree(lab.VARIANTS[variant], degree))
 
 
-@st.cache_resource(max_entries=8, show_spinner="Preparing the pictures…")
+@st.cache_resource(max_entries=8, show_spinner="Preparing the matrices…")
 def pictures(
     token: tuple[object, ...],
     variants: tuple[str, ...],
@@ -217,21 +217,20 @@ def pictures(
     *,
     degree: int,
 ) -> bytes:
-    """Return the payload of a matrix view of Q and QQᵀ with a frame for every λ.
+    """Return the payload of a matrix view of Q and QQᵀ with a frame per λ.
 
     Parameters
     ----------
     token : tuple
-        Names the contents of P for the cache.
+        Identifies the contents of P for the cache.
     variants : tuple of str
         Keys of `lab.VARIANTS`.
     driver : str or int
-        The key of the slider, whose labels are those of `widgets.power_label`; where it is hidden, the
-        exponent.
+        The key of the slider with labels of `widgets.power_label`; the exponent if the slider is hidden.
     _P : (d, k) ndarray
         The matrix.
     degree : int
-        The power of the operators that have one.
+        The order m of operators that have one.
     """
     panels = []
     for name in variants:
@@ -257,7 +256,7 @@ def pictures(
 
 @fragment
 def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chosen: tuple[str, ...]) -> None:
-    """Draw all that depends on λ; moving the slider reruns this fragment alone."""
+    """Draw the part that depends on λ; moving the slider reruns only this fragment."""
     degree = settings["degree"]
     studies = [_study(token, name, degree, P) for name in chosen]
     powers = any("degree" in study.variant.penalty.settings for study in studies)
@@ -273,22 +272,22 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
         if powers:
             widgets.param(settings, "degree", "Order m", style="slider")
     remaining = [f"{study.variant.label} **{study.interactions[study.at(exponent)]:,}**" for study in studies]
-    st.markdown(f"Interactions that remain, of {used_interactions(P):,}: {', '.join(remaining)}.")
+    st.markdown(f"Remaining interactions, of {used_interactions(P):,}: {', '.join(remaining)}.")
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
     payload = pictures(token, chosen, driver, P, degree=degree)
     matrix_view(payload, key="prox_view")
-    if settings.shows("verdicts", "What each one does"):
+    if settings.shows("verdicts", "Results per operator"):
         _verdicts(P, studies, exponent)
-    if settings.shows("curves", "What is left, against λ"):
+    if settings.shows("curves", "Interactions and features against λ"):
         _curves(studies, exponent)
-    if settings.shows("worked", "The formula, and numbers of it"):
+    if settings.shows("worked", "Formula with numbers"):
         _formulas(P, studies, exponent)
     if settings.shows("exports", "Downloads and code"):
         _exports(settings, P, studies, exponent)
 
 
 def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
-    st.subheader("What each one does to this P")
+    st.subheader("Results per operator")
     with st.container(key="prox_verdicts"):
         for study in studies:
             at = study.at(exponent)
@@ -302,14 +301,14 @@ def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
 
 
 def _curves(studies: list[lab.Study], exponent: int) -> None:
-    st.subheader("What is left, against λ")
+    st.subheader("Interactions and features against λ")
     for column, what in zip(st.columns(2), ("used interactions", "used features"), strict=True):
         figure, words = counts_figure(studies, what, exponent)
         chart(figure, key=f"prox_{what.replace(' ', '_')}", alt=words, place=column)
 
 
 def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
-    st.subheader("The formula, and numbers of it")
+    st.subheader("Formula with numbers")
     for tab, study in zip(st.tabs([study.variant.label for study in studies]), studies, strict=True):
         penalty, Q = study.variant.penalty, study.Q[study.at(exponent)]
         with tab, st.container(key=f"prox_worked_{study.variant.id}"):
@@ -323,11 +322,11 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                 table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")
                 heads = ["j", size, "loses", "leaves"]
                 st.table(table.set_axis(heads, axis=1), border=False, hide_index=True)
-                st.caption("Sorted; around the last that stays.")
+                st.caption("Sorted, around the last non-zero entry.")
 
 
 def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
-    st.subheader("Take it with you")
+    st.subheader("Downloads")
     power = f"2^{exponent}"
     widgets.download(
         "P and all Q (npz)",
@@ -340,7 +339,7 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         ),
         "operators.npz",
         key="prox_npz",
-        help="Every result at every λ, in full precision: numpy.load opens it.",
+        help="All results at every λ in full precision, for numpy.load.",
     )
     source = widgets.linked(
         lab.python_source(

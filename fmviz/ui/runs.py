@@ -40,20 +40,20 @@ _STATUS = {
     "failed": "✕ failed",
     "running": "▶ running",
     "paused": "‖ paused",
-    "interrupted": "⚡ cut off",
+    "interrupted": "⚡ interrupted",
     "broken": "✕ damaged",
 }
 TABLE = (
-    Several("data", (), tuple(DATASETS), help="Runs on these data sets; none for all."),
-    Several("penalty", (), tuple(ALL_PENALTIES), help="Runs with these regularizers; none for all."),
-    Several("origin", (), tuple(_ORIGINS), help="Where the runs were started; none for all."),
-    Text("find", help="Words in the title, the settings or the message."),
+    Several("data", (), tuple(DATASETS), help="Filter by data set; empty for all."),
+    Several("penalty", (), tuple(ALL_PENALTIES), help="Filter by regularizer; empty for all."),
+    Several("origin", (), tuple(_ORIGINS), help="Filter by origin; empty for all."),
+    Text("find", help="Text in the title, the settings or the message."),
     ParamSpec(
         "order",
         "choice",
         "newest",
         choices=("newest", "best"),
-        help="Newest first; or of each data set the best first, by what stands under Quality.",
+        help="Newest first, or best first within each data set, by the column Quality.",
     ),
 )
 _TOLD = "fmviz:runs:told"
@@ -66,8 +66,8 @@ def render() -> None:
         shell.heading(
             settings,
             "Runs",
-            "Every run is kept here with its settings, curves and parameters, even if it failed or was "
-            "interrupted. Pick rows to open, compare, export or delete them.",
+            "All runs with settings, curves and parameters, including failed and interrupted ones. "
+            "Select rows to open, compare, export or delete.",
         )
         runs = store()
         if (sentence := st.session_state.pop(_TOLD, None)) is not None:
@@ -104,9 +104,9 @@ def _history(settings: Settings, runs: RunStore) -> None:
         return
     if len(listed) > SHOWN:
         listed = listed[:SHOWN]
-        st.caption(f"The newest {SHOWN} of more runs; narrow them down with the filters.")
+        st.caption(f"Showing the newest {SHOWN} runs; use the filters to narrow the list.")
     else:
-        # The table's toolbar floats here, and would cover the filters.
+        # The table's toolbar floats here and would cover the filters.
         st.caption(f"{counted(len(listed), 'run')}.")
     picked = _table(sorted(listed, key=_rank) if settings["order"] == "best" else listed)
     _actions(runs, picked)
@@ -115,7 +115,7 @@ def _history(settings: Settings, runs: RunStore) -> None:
 
 
 def _rank(run: StoredRun) -> tuple[str, bool, str, float]:
-    """Return the data set, whether no rows were kept out, the metric and how bad the run is by it."""
+    """Return a sort key: data set, whether no rows were held out, the metric and the loss by it."""
     name, value = next(iter(metrics_of(run.last).items()), ("objective", math.inf))
     return (
         str(run.settings.get("dataset")),
@@ -151,8 +151,8 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
             "status": st.column_config.TextColumn("Ended", width=110),
             "when": st.column_config.DatetimeColumn("Started", format="YYYY-MM-DD HH:mm", width=135),
             "spark": st.column_config.LineChartColumn(
-                "Objective, in logs",
-                help="The objective from the first epoch to the last, on a logarithmic axis.",
+                "Objective, log scale",
+                help="The objective from the first epoch to the last, on a log axis.",
                 width=125,
                 color="auto-inverse",
             ),
@@ -182,9 +182,9 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
             navigation.page_link(
                 navigation.TRAIN,
                 _link(single),
-                label="Go on in Train" if single.status == INTERRUPTED else "Open in Train",
+                label="Resume in Train" if single.status == INTERRUPTED else "Open in Train",
                 icon=":material/open_in_new:",
-                help="The run as it ended; one that was cut off goes on from where it was last saved.",
+                help="The finished run; an interrupted run resumes from its last save.",
             )
             if single.ended and single.last:
                 navigation.page_link(
@@ -193,7 +193,7 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
         elif len(sound) > 1:
             navigation.page_link(navigation.COMPARE, {"runs": ",".join(sound)}, label=f"Compare {len(sound)}")
         elif not picked:
-            st.caption("Pick rows: one to open, two or more to compare.", width="content")
+            st.caption("Select one row to open, two or more to compare.", width="content")
         st.download_button(
             "Export",
             data=lambda: export_runs(runs, sound),
@@ -203,7 +203,7 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
             key="runs_export",
             disabled=not sound,
             on_click="ignore",
-            help="Settings, curves and parameters as one file; `fmviz runs import` reads it.",
+            help="Settings, curves and parameters in one file, for `fmviz runs import`.",
         )
         ended = [run for run in picked if run.ended]
         if not ended:
@@ -213,13 +213,13 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
         more = f" and {len(ended) - _NAMED} more" if len(ended) > _NAMED else ""
         widgets.confirm_delete(
             "runs_delete",
-            f"{names}{more}: settings, curves and parameters go for good.",
+            f"Deletes {names}{more} with settings, curves and parameters.",
             partial(_delete, runs, ids),
         )
 
 
 def _link(run: StoredRun) -> dict[str, str]:
-    """Return the query that shows a run on the training page."""
+    """Return the query that opens a run on the training page."""
     try:
         return {**run.experiment.to_query(), "run": run.id}
     except ValueError:
@@ -270,12 +270,12 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
 def _empty(settings: Settings) -> None:
     with st.container(border=True, key="runs_empty"):
         if any(settings[name] for name in ("data", "penalty", "origin", "find")):
-            st.markdown("No run fits the filters.")
+            st.markdown("No run matches the filters.")
             st.button(
                 "Show all runs", icon=":material/filter_alt_off:", key="runs_all", on_click=settings.reset
             )
             return
-        st.markdown("No runs yet. Train a model, and it is kept here; or try the example:")
+        st.markdown("No runs yet. Train a model, or try the example:")
         name = "planted_interactions"
         navigation.page_link(
             navigation.TRAIN,

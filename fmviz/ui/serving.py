@@ -1,4 +1,4 @@
-"""Serve the dashboard: allowed hosts, response headers, and a warning where others can reach it."""
+"""Serving of the dashboard: allowed hosts, response headers, and a warning about remote access."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ from fmviz.ui import channel, session_uploads
 from fmviz.ui.sockets import Sockets
 
 FRAME_ANCESTORS = "FMVIZ_FRAME_ANCESTORS"
-"""The sites that may show fmviz in a frame, as Content-Security-Policy writes them; by default its own."""
-
-# Where Streamlit takes uploads of a session, whatever page it is on.
+"""Sites that may embed fmviz in a frame, in Content-Security-Policy syntax; by default only itself."""
+# Streamlit's upload endpoint, on any page.
 _UPLOAD = re.compile("/_stcore/upload_file/([^/]+)/")
 
 
 def around() -> dict[str, Any]:
-    """Return what stands between the net and the pages, and the routes beside these, for `streamlit.App`."""
+    """Return the middleware and the additional routes for `streamlit.App`."""
     return {"middleware": [Middleware(Guard)], "routes": channel.routes()}
 
 
 def in_sessions(draw: Callable[[], None]) -> None:
-    """Draw in a session; the server, which imports the entry page first, is made ready and its reach told.
+    """Draw the page in a session, or prepare the server at its first import.
 
-    The kernels of the start page are loaded in the background, so that its first visitor need not wait. Where
-    they must be compiled first, this would only compete with that visitor, whose page compiles what it shows.
+    Cached kernels of the start page are loaded in the background for the first visitor. Without a cache they
+    are not: compiling in the background would only compete with the visitor's page.
     """
     if get_script_run_ctx(suppress_warning=True) is None:
         tell_who_can_reach_it()
@@ -50,7 +49,7 @@ def in_sessions(draw: Callable[[], None]) -> None:
 
 
 def tell_who_can_reach_it() -> None:
-    """Warn where the dashboard listens to others than this machine."""
+    """Warn if the dashboard accepts connections from other machines."""
     address = config.get_option("server.address")
     try:
         private = address == "localhost" or ipaddress.ip_address(address or "").is_loopback
@@ -58,15 +57,15 @@ def tell_who_can_reach_it() -> None:
         private = False
     if not private:
         print(
-            f"fmviz listens on {address or 'all addresses'}: whoever can reach this computer can open it, "
-            "without a login. They can train, and see, change and delete the stored runs; an upload is known "
-            "only to those who have its link. docs/guide/serving.md says how to put a login before it.",
+            f"fmviz listens on {address or 'all addresses'}: anyone who can reach this computer can open it "
+            "without a login, train models, and see, change and delete stored runs. Uploads are visible only "
+            "to users with their link. docs/guide/serving.md describes how to add a login.",
             file=sys.stderr,
         )
 
 
 class Guard:
-    """An ASGI middleware: names that are not ours refused, sockets and uploads counted, headers."""
+    """An ASGI middleware that checks host names, limits sockets and uploads, and adds headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -76,9 +75,9 @@ class Guard:
             "Content-Security-Policy": f"frame-ancestors {ancestors}; object-src 'none'; base-uri 'self'",
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",
-            "X-Powered-By": "fmviz",  # By which `fmviz serve` knows who has its port.
+            "X-Powered-By": "fmviz",  # Identifies fmviz on a port to `fmviz serve`.
         }
-        # The older header, which has no word for other sites.
+        # The older header cannot name other sites.
         if ancestors == "'self'":
             headers["X-Frame-Options"] = "SAMEORIGIN"
         self._headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
@@ -99,14 +98,14 @@ class Guard:
             await send(message)
 
         host = asked.get("host")
-        # What watches over a server asks by its address.
+        # Health checks use the address of the server.
         health = scope["path"].endswith("/_stcore/health")
         app = self._app
         if not (health or is_host_allowed(host)):
             app = PlainTextResponse(
-                f"fmviz is not served under the name {(host or '')[:100]!r}. Open it by the address that it "
-                "was started with; who started it can allow this name with fmviz serve --allow, or "
-                "server.allowedHosts in .streamlit/config.toml.",
+                f"fmviz does not accept the host name {(host or '')[:100]!r}. Use the address printed at its "
+                "start, or allow this name with fmviz serve --allow or server.allowedHosts in "
+                ".streamlit/config.toml.",
                 421,
             )
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
@@ -115,7 +114,7 @@ class Guard:
             return
         length = asked.get("content-length", "")
         if not re.fullmatch("[0-9]{1,15}", length):
-            app = PlainTextResponse("An upload has to say how long it is, in Content-Length.", 411)
+            app = PlainTextResponse("Uploads need a Content-Length header.", 411)
         elif (refused := session_uploads.why_not(int(length), upload[1])) is not None:
             app = PlainTextResponse(refused, 413)
         with session_uploads.arriving(upload[1], int(length) if app is self._app else 0):

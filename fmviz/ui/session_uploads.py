@@ -1,4 +1,4 @@
-"""Track what a browser session uploads: its data sets, and the size of its files before they are read."""
+"""Uploads of a browser session: its data sets, and limits on the size of its files."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _OWNER = "fmviz:own:owner"
 
 
 def owner() -> str:
-    """Return a name for whoever sits at this browser: of its cookie against forged requests, a hash.
+    """Return an identifier of this browser, a hash of its XSRF cookie.
 
-    Where it takes no cookies, of this session alone.
+    Without cookies, it identifies only this session.
     """
     try:
         _, mask, masked, _ = st.context.cookies["_streamlit_xsrf"].strip('"').split("|")
-        # Every answer masks the same token anew.
+        # Each response masks the same token differently.
         pairs = zip(bytes.fromhex(masked), cycle(bytes.fromhex(mask)), strict=False)
         token = bytes(byte ^ other for byte, other in pairs)
     except (KeyError, ValueError):
@@ -43,29 +43,29 @@ def owner() -> str:
 
 
 def mine() -> list[str]:
-    """Return the names, in the order in which they came."""
+    """Return the names in the order of upload."""
     return list(st.session_state.get(_MINE, ()))
 
 
 def remember(name: str) -> None:
-    """Add a data set, unless it is there."""
+    """Add a data set, unless present."""
     if is_upload(name) and name not in mine():
         st.session_state[_MINE] = [*mine(), name]
 
 
 def forget(name: str) -> None:
-    """Take a data set away."""
+    """Remove a data set."""
     st.session_state[_MINE] = [other for other in mine() if other != name]
 
 
 def menu(chosen: str) -> list[str]:
-    """Return the names for a menu in which one is chosen: the registered ones and those of this session."""
+    """Return the names for a menu: registered data sets and those of this session."""
     remember(chosen)
     return [*DATASETS, *mine()]
 
 
 def label(name: str) -> str:
-    """Return the title for a menu; of one's own, with the beginning of the hash, since titles may repeat."""
+    """Return the title for a menu; uploads get a hash prefix, since titles may repeat."""
     title = dataset_spec(name).title
     return f"{title} · {name.removeprefix('own_')[:4]}" if is_upload(name) else title
 
@@ -78,14 +78,14 @@ _BROUGHT = "fmviz:own:uploads"
 
 @dataclass(eq=False)
 class SessionUploads:
-    """What a session has brought, which goes with it.
+    """The uploads of a session, discarded with it.
 
     Attributes
     ----------
     file, data : str, bytes
-        The hash and the content of a file that was not read yet, or could not be.
+        Hash and content of a file that is unread or unreadable.
     kept : dict of str to int
-        The sizes of those that could, which are kept on the disk.
+        Sizes of the files read and stored on disk, by hash.
     """
 
     file: str = ""
@@ -93,15 +93,15 @@ class SessionUploads:
     kept: dict[str, int] = field(default_factory=dict)
 
     def bring(self, file: str, data: bytes) -> None:
-        """Take in a file in place of the one that was not read; nothing of one that is kept."""
+        """Replace the unread file by another, unless that one is stored already."""
         self.file, self.data = (file, data) if library.size_of_file(file) is None else ("", b"")
 
     def unread(self, file: str) -> bytes | None:
-        """Return the content of a file that is not kept, None where it is another one."""
+        """Return the content of the unread file, or None for any other file."""
         return self.data if self.file == file else None
 
     def keep(self) -> None:
-        """Keep the file, which was read; raises ValueError where the disk is full."""
+        """Store the file after reading; ValueError if the disk is full."""
         self.kept[library.keep_file(self.data)] = len(self.data)
         self.bring("", b"")
 
@@ -111,16 +111,16 @@ _arriving: Counter[str] = Counter()
 
 
 def of_session() -> SessionUploads:
-    """Return what this session has brought."""
+    """Return the uploads of this session."""
     uploads: SessionUploads = st.session_state.setdefault(_BROUGHT, SessionUploads())
     _sessions[_this_session()] = uploads
     return uploads
 
 
 def room(session: str | None = None) -> tuple[float, float]:
-    """Return how many bytes more a session, by default this one, may upload, and all of them together."""
+    """Return the remaining upload bytes of a session, by default this one, and of all sessions."""
     session = _this_session() if session is None else session
-    # What pages have not taken yet: Streamlit keeps it until its session ends.
+    # Files not yet read by pages: Streamlit keeps them until the end of the session.
     manager: Any = Runtime.instance().uploaded_file_mgr if Runtime.exists() else None
     waiting = {} if manager is None else dict(manager.file_storage)
     in_memory = Counter(
@@ -135,25 +135,25 @@ def room(session: str | None = None) -> tuple[float, float]:
 
 
 def why_not(n_bytes: int, session: str | None = None) -> str | None:
-    """Return None, or the sentence that says why a session, by default this one, may not upload so much."""
+    """Return why a session, by default this one, may not upload so many bytes, or None."""
     in_session, in_all = (max(0.0, remaining) for remaining in room(session))
     if n_bytes > in_session:
         return (
-            f"{in_words(n_bytes)} are too much: a session may upload {in_words(SESSION_BYTES)}, of which it "
-            f"has {in_words(in_session)} left. Compress the file with gzip, or take a sample of its rows."
+            f"The file has {in_words(n_bytes)}; this session can upload {in_words(in_session)} more, of "
+            f"{in_words(SESSION_BYTES)}. Compress the file with gzip, or take a sample of its rows."
         )
     if n_bytes > in_all:
         return (
-            f"{in_words(n_bytes)} are too much: all visitors may upload {in_words(uploads_limit())}, and "
-            f"there is room for {in_words(in_all)}. Take a smaller file, or ask whoever runs it to raise "
-            "FMVIZ_UPLOADS."
+            f"The file has {in_words(n_bytes)}; the server has room for {in_words(in_all)} more, of "
+            f"{in_words(uploads_limit())} for all visitors. Use a smaller file, or ask the administrator to "
+            "raise FMVIZ_UPLOADS."
         )
     return None
 
 
 @contextmanager
 def arriving(session: str, n_bytes: int) -> Iterator[None]:
-    """Count an upload of a session while it is being received."""
+    """Count an upload of a session while receiving it."""
     _arriving[session] += n_bytes
     try:
         yield
@@ -164,7 +164,7 @@ def arriving(session: str, n_bytes: int) -> Iterator[None]:
 
 
 def taken(file: Any) -> bytes:
-    """Return the content of a file of an uploader, which Streamlit then keeps no longer."""
+    """Return the content of an uploaded file and release Streamlit's copy."""
     context: Any = get_script_run_ctx()
     context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
     return bytes(file.getvalue())

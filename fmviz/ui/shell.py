@@ -33,14 +33,12 @@ from fmviz.ui.navigation import FIRST, NAVIGATION, REST, Link, page_link
 from fmviz.ui.settings import presets
 from fmviz.ui.settings.state import LEVEL_COOKIE, LEVELS, RESTRICTIONS, Settings
 
-# A picture of our own: for a Material icon the browser would ask a server outside.
-# It is part of the page: Streamlit forgets pictures while it runs a script, and browsers ask for it again at
-# every change of the address.
+# A local picture: browsers would load a Material icon from an external server. It is embedded in the page:
+# Streamlit drops pictures during script runs, and browsers request the icon at every change of the address.
 _ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png").read_bytes()).decode()
-# Streamlit's own margins leave little room for pictures side by side. Beside an open sidebar its header holds
-# nothing but a menu at the right.
-# Captions, the chosen of several and the value of a slider reach 4.5:1 on their grounds in both themes.
-# Of Plotly's toolbar our own menu presses a button that nobody sees, see picture_buttons.js.
+# Streamlit's margins leave little room for pictures side by side. With an open sidebar its header contains
+# only a menu at the right. Captions, selected pills and slider values have a contrast of 4.5:1 in both
+# themes. Our menu presses a hidden button of Plotly's toolbar, see picture_buttons.js.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 4rem 2.5rem 4rem; max-width: 110rem}
 @media (min-width: 769px) {
@@ -85,17 +83,17 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
     Parameters
     ----------
     title : str
-        The page's name in the browser's tab.
+        Title of the browser tab.
     settings : Settings
-        The page's settings; what a link brings is read before the body runs.
+        The settings of the page; a link is read before the body runs.
 
     Yields
     ------
     Settings
-        The same object.
+        The settings.
     """
     st.set_page_config(page_title=f"{title} · fmviz", page_icon=_ICON, layout="wide")
-    # Before anything is drawn: a fragment that the browser already knows may not vanish with its page.
+    # Before drawing: fragments already in the browser must not vanish with their page.
     Settings.leave()
     with guard(settings):
         settings.read_url()
@@ -110,7 +108,7 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
                     f"Compiling {plain(kernels[0])}…",
                     icon=":material/hourglass_top:",
                     color="orange",
-                    help="The first use of a kernel compiles it; the result is kept for the next start.",
+                    help="A kernel is compiled at first use and cached for later starts.",
                 )
             last = st.container()
         if settings.notices:
@@ -127,13 +125,13 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
 
 
 def cards(name: str) -> DeltaGenerator:
-    """Return a container that lays boxes out in rows, as many side by side as the window has room for."""
+    """Return a container that arranges boxes in rows, as many per row as fit."""
     return st.container(key=f"cards_{name}")
 
 
 def _navigation(settings: Settings) -> None:
     st.markdown("### :primary[:material/grid_view:] fmviz")
-    st.caption("Sparse factorization machines, seen and trained")
+    st.caption("Visualize and train sparse factorization machines")
     if settings["level"] == "expert":
         for section, links in NAVIGATION.items():
             st.caption(f"**{section}**")
@@ -172,7 +170,7 @@ def _shared(settings: Settings) -> None:
     )
     if settings.widened:
         st.caption(f":material/info: Expert, since the link sets {plain(settings.widened)}.")
-    # Simple is remembered unchosen, too: whoever has been here is no stranger to a link that names no level.
+    # Remember Simple even if not chosen: it marks returning visitors for links without a level.
     level = st.session_state.get(_CHOSEN)
     if level is None and settings["level"] == "simple" and LEVEL_COOKIE not in st.context.cookies:
         level = "simple"
@@ -181,9 +179,9 @@ def _shared(settings: Settings) -> None:
 
 
 def heading(settings: Settings, title: str, text: str, *, folded: bool = False) -> None:
-    """Draw a page's title and what it is for; in a lesson the title alone, since the lesson says more.
+    """Draw the title and purpose of a page; in a lesson only the title.
 
-    Where the page needs its first screen for more, the text is `folded` into a sign beside the title.
+    On pages with little space, the text is `folded` into an icon beside the title.
     """
     if settings["lesson"]:
         st.subheader(title)
@@ -201,7 +199,7 @@ def heading(settings: Settings, title: str, text: str, *, folded: bool = False) 
 
 
 def available(settings: Settings) -> bool:
-    """Return whether the chosen data set is here; draw why it is not, and a way out."""
+    """Return whether the chosen data set is available; otherwise draw the reason and a way out."""
     reason = dataset_spec(settings["dataset"]).unavailable()
     if reason is not None:
         st.info(plain(reason), icon=":material/folder_off:")
@@ -210,9 +208,9 @@ def available(settings: Settings) -> bool:
 
 
 def offer_other_data(settings: Settings) -> None:
-    """Draw the way out of a data set that is not here."""
+    """Draw a button that replaces an unavailable data set."""
     st.button(
-        "Take the planted interactions instead",
+        "Use the planted interactions instead",
         key=f"{settings.page}_other_data",
         icon=":material/dataset:",
         on_click=lambda: settings.set(dataset="planted_interactions"),
@@ -220,16 +218,16 @@ def offer_other_data(settings: Settings) -> None:
 
 
 def settings_box(key: str, words: str, *, folded: bool, border: bool = True) -> DeltaGenerator:
-    """Return what a page draws its settings in: once it has a result one line that unfolds, else a box.
+    """Return the container of a page's settings: an expander if there is a result, else a box.
 
     Parameters
     ----------
     key : str
-        Of the box.
+        Key of the box.
     words : str
-        What the line says of the settings.
+        Summary of the settings, the label of the expander.
     folded : bool
-        Whether there is something to see beneath.
+        Whether there is a result below.
     border : bool
         Whether the box has one.
     """
@@ -239,16 +237,16 @@ def settings_box(key: str, words: str, *, folded: bool, border: bool = True) -> 
 
 
 def _teach(settings: Settings) -> None:
-    """Draw the popover in which a teacher makes a link for a class.
+    """Draw the popover in which a teacher creates a link for a class.
 
-    Drawn last: it offers what the page has drawn.
+    Drawn last: it lists the controls drawn by the page.
     """
     restricted = (*settings["hide"], *settings["lock"])
     words = settings.seen | {name: settings.seen.get(name, "") for name in restricted}
     with st.popover("Teach", icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
         st.markdown(
-            "**Make a link for a class.** It opens this page as it is now, without what you hide. What you "
-            "lock can be seen, but not changed."
+            "**Create a link for a class.** It opens this page in its present state. Hidden controls are not "
+            "drawn; locked controls cannot be changed."
         )
         here = urlsplit(st.context.url or "")
         address = here._replace(query=urlencode(settings.query(), safe=","), fragment="")
@@ -274,10 +272,10 @@ def _teach(settings: Settings) -> None:
 
 
 def _spare_modules() -> None:
-    """Exclude what modules hold from garbage collection, which Streamlit runs after every script.
+    """Exclude the objects of modules from garbage collection, which Streamlit runs after every script.
 
-    It would search some 200,000 objects otherwise, which takes longer than most fragments. Repeated whenever
-    many modules have been imported since.
+    Searching some 200,000 objects would take longer than most fragments. Repeated after further imports of
+    many modules.
     """
     global _n_spared
     if len(sys.modules) >= _n_spared + 20:

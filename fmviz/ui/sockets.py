@@ -1,7 +1,7 @@
-"""Admit WebSockets: those of our own pages, a number of them, at the pace of people.
+"""Limits on WebSockets: origin, number and message rate.
 
-Streamlit's socket and that of the live pictures are limited alike, before either is asked. A client is known
-by its address, which it cannot choose, as it can its cookies and other headers.
+The same limits apply to Streamlit's socket and to that of the live pictures, ahead of both. Clients are
+identified by address, which, unlike cookies and other headers, they cannot choose.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 from fmviz.ui import channel
 
 _LOG = logging.getLogger(__name__)
-# In all; an address may have half of them, since behind a proxy it may be that of a class.
+# Total number; half of it per address, which may be a proxy for a whole class.
 _MOST_SOCKETS = 1_000
-# A socket of Streamlit opens four files, and its session keeps three of them for two minutes.
+# A Streamlit socket opens four files, and its session keeps three of them for two minutes.
 _FILES_EACH = 8
-# Messages a second, and at once. A key that repeats sends 30 a second, and those of two seconds at once if
-# the server was at work.
+# Messages per second, and per burst. A repeating key sends 30 a second, and the messages of two seconds at
+# once if the server was busy.
 _RATE, _BURST = 50.0, 100
-# Messages since Streamlit has last sent any, each of which may have started a thread: of a socket that has
-# been sent next to nothing so far, and of all sockets of an address.
+# Messages since Streamlit's last reply, each of which may have started a thread: per socket with almost no
+# replies so far, and for all sockets of an address.
 _UNSERVED, _UNSERVED_OF_ADDRESS = 10, 200
-# Seconds for which an address opens no socket after one of them was closed.
+# Seconds for which an address may not open a socket after one of its sockets was closed.
 _REFUSED = 10.0
 _PORTS, _LOOPBACK = {"http": 80, "https": 443}, {"localhost", "127.0.0.1", "::1"}
 
 
 def raise_descriptors() -> int:
-    """Raise the soft limit of open files to the hard one, and return for how many sockets there is room."""
+    """Raise the soft limit of open files to the hard limit; return the possible number of sockets."""
     with suppress(ImportError, OSError, ValueError):
-        import resource  # Windows has none.
+        import resource  # Not on Windows.
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        # macOS takes no larger number where it has no limit.
+        # macOS rejects larger values if there is no hard limit.
         files = max(soft, 10_240 if hard == resource.RLIM_INFINITY else min(hard, 65_536))
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
         return min(_MOST_SOCKETS, max(2, files // _FILES_EACH))
@@ -49,11 +49,11 @@ def raise_descriptors() -> int:
 
 
 def is_ours(headers: Headers) -> bool:
-    """Return whether a socket is asked for under one of our names, and by a page of ours or by a program.
+    """Return whether a socket request has an allowed host, and comes from our page or from a program.
 
-    Programs that are no browsers name no origin. A page is ours if it has the host and the port that are
-    asked for; or, behind a proxy that asks by another name, an allowed name and the port of its scheme,
-    which belongs to the administrator of the computer. No address is looked up.
+    Programs other than browsers send no origin. A page is ours if its host and port match the request or,
+    behind a proxy with another name, if it has an allowed name and the default port of its scheme, which is
+    reserved to the administrator of the computer. No address is resolved.
     """
     host, origin = headers.get("host", ""), headers.get("origin")
     if not is_host_allowed(host) or origin is None:
@@ -94,17 +94,17 @@ class Sockets:
         headers = MutableHeaders(raw=list(scope["headers"]))
         socket = _Socket((scope.get("client") or [""])[0], scope["path"] == channel.path())
         if reason := self._why_not(headers, socket.address):
-            # Before it is accepted: afterwards uvicorn reads on for ten seconds, whatever comes.
+            # Before accepting: afterwards uvicorn continues to read for ten seconds.
             await send({"type": "websocket.close", "code": 1008, "reason": reason})
             return
-        # Streamlit sees a page of its own host, and looks up no addresses.
+        # Streamlit sees a page of its own host and resolves no addresses.
         headers["host"] = urlsplit(headers.get("origin", "")).netloc or headers.get("host", "")
         self._open.append(socket)
 
         async def hear() -> Message:
             message = await receive()
             if message["type"] == "websocket.receive" and self._is_hasty(socket):
-                _LOG.warning("closed a socket of %s, which asks faster than people do", socket.address)
+                _LOG.warning("closed a socket of %s: too many messages", socket.address)
                 self._refused[socket.address] = time.monotonic() + _REFUSED
                 return {"type": "websocket.disconnect", "code": 1008}
             return message
@@ -114,7 +114,7 @@ class Sockets:
                 socket.sent, socket.unserved = socket.sent + 1, 0
             elif message["type"] == "websocket.accept":
                 socket.accepted = True
-            elif socket.accepted:  # A close: see above. The socket ends when this function returns.
+            elif socket.accepted:  # Close, see above. The socket ends when this function returns.
                 return
             await send(message)
 
@@ -124,19 +124,19 @@ class Sockets:
             self._open.remove(socket)
 
     def _why_not(self, headers: Headers, address: str) -> str:
-        """Return why an address may open no further socket, or nothing."""
+        """Return why an address may not open another socket, or ""."""
         if not is_ours(headers):
-            return "This socket is open to pages of fmviz alone."
+            return "Only fmviz pages can open this socket."
         now = time.monotonic()
         self._refused = {other: until for other, until in self._refused.items() if until > now}
         if address in self._refused:
-            return f"A socket of this address asked too fast. Try again in {_REFUSED:.0f} seconds."
+            return f"Too many requests from this address. Try again in {_REFUSED:.0f} seconds."
         if max(len(self._open), 2 * sum(s.address == address for s in self._open)) >= self._most:
             return "Too many pages are open. Close some, or try again later."
         return ""
 
     def _is_hasty(self, socket: _Socket) -> bool:
-        """Count a message of a socket, and return whether it came too fast."""
+        """Count a message of a socket; return whether the rate is too high."""
         before, socket.heard = socket.heard, time.monotonic()
         socket.messages = max(0.0, socket.messages - _RATE * (socket.heard - before)) + 1
         socket.unserved += not socket.live

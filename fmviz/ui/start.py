@@ -30,7 +30,7 @@ TABLE = (
         STRENGTH,
         STRENGTHS[0],
         STRENGTHS[-1],
-        help="Drag the handle, or click it and press the arrow keys: the pictures follow.",
+        help="Drag the handle, or click it and use the arrow keys; all matrices update.",
     ),
     arena.how("along"),
     arena.why(REGULARIZERS),
@@ -47,9 +47,9 @@ def render() -> None:
             shell.heading(
                 settings,
                 "Which interactions matter?",
-                "A **factorization machine** predicts from pairs of features: the weight of a pair is one "
-                "cell of **PPᵀ**. A **regularizer** with strength **λ** sets weights to exactly zero, so "
-                "that few pairs are left to read.",
+                "A **factorization machine** predicts from pairs of features; each pair's weight is one cell "
+                "of **PPᵀ**. A **regularizer** of strength **λ** sets weights to exactly zero and leaves few "
+                "pairs to interpret.",
             )
         with st.container(border=True):
             _arena(settings)
@@ -78,11 +78,11 @@ def _arena(settings: Settings) -> None:
     plan = arena_plan()
     if not settings["lesson"]:
         st.markdown(
-            "**Four regularizers, trained on the same data**: pairs within a group are true, those between "
-            "groups and with noise features are not. Drag λ: who finds the groups?"
+            "**Four regularizers, trained on the same data**: pairs within a group are true, pairs across "
+            "groups or with noise features are not. Drag λ: which regularizer recovers the groups?"
         )
     fits = partial(shared_task, f"path:{plan.digest}", partial(arena_fits, plan))
-    # For who has never been here, and has touched nothing yet. The paths are fitted while it is shown.
+    # For first-time visitors. The paths are fitted while it plays.
     new = st.session_state.get(_FILM, LEVEL_COOKIE not in st.context.cookies)
     due = st.session_state[_FILM] = new and set(settings.query()) <= {"level"}
     task, film = (None, _FILM) if due else (fits(), "")

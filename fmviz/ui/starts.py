@@ -1,4 +1,4 @@
-"""Controls for the starting point of fits, and the strength λ that leaves no interaction."""
+"""Controls for the starting point of fits, and λ_max, the strength that leaves no interactions."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from fmviz.lab.store.table import LABELS
 from fmviz.typography import typeset
 from fmviz.ui.settings.state import Settings
 
-# Buttons of some pages are called start.
+# Some pages have a button named start.
 STARTS = replace(next(spec for spec in SPECS if spec.name == "start"), name="starts")
-"""The setting of pages whose fits all begin alike."""
+"""The setting of pages with a common start of all fits."""
 START_LABELS = LABELS["start"]
 _HELP = (
-    r"From this $\lambda$ on $P = 0$ is a global minimum; below it, a saddle point, which an informed "
-    "start leaves. It follows from the linear fit alone."
+    r"At and above this $\lambda$, $P = 0$ is a global minimum; below it, a saddle point, which an informed "
+    "start escapes. It is computed from the linear fit."
 )
 
 
 def follow_data(
     settings: Settings, linked: bool, names: Collection[str], load: Callable[[bool], None]
 ) -> None:
-    """Load what suits a newly chosen data set, unless a link brought any of the settings named.
+    """Load suggestions for a newly chosen data set, unless a link sets one of `names`.
 
-    `load` is told whether there is a link: what links leave out must stay what it was.
+    The argument of `load` is whether there is a link, whose omitted settings must keep their defaults.
     """
     key = f"fmviz:{settings.page}:dataset"
     before = st.session_state.get(key)
@@ -41,7 +41,7 @@ def follow_data(
 
 
 def draw_thresholds(*experiments: Experiment) -> None:
-    """Draw from which λ on there is no interaction, as a line under the control of λ."""
+    """Draw the smallest λ without interactions as a line below the control of λ."""
     reasons: dict[str, list[str]] = {}
     for experiment in experiments:
         if words := _threshold(experiment):
@@ -55,15 +55,15 @@ def draw_thresholds(*experiments: Experiment) -> None:
 
 
 def _threshold(experiment: Experiment) -> str | None:
-    """Return in words from which λ on there is no interaction, or None where that cannot be said."""
+    """Return a sentence on the smallest λ without interactions, or None if it is unknown."""
     available = experiment.dataset.spec.unavailable() is None
     if not available or (bound := lambda_max(experiment)) is None:
         return None
     low, high = bound
     if experiment.model.multi_output:
-        return f"No basis remains from $\\lambda = {typeset(low)}$ on."
+        return f"No basis remains for $\\lambda \\ge {typeset(low)}$."
     if high == 0.0:
         return "No interaction remains at any $\\lambda$: lower $\\lambda_p$."
     if high <= 1.001 * low:
-        return f"No interaction remains from $\\lambda = {typeset(low)}$ on."
-    return f"No interaction remains from a $\\lambda$ between {typeset(low)} and {typeset(high)} on."
+        return f"No interaction remains for $\\lambda \\ge {typeset(low)}$."
+    return f"No interaction remains above a $\\lambda$ between {typeset(low)} and {typeset(high)}."

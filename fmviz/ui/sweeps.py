@@ -1,4 +1,4 @@
-"""The page Sweeps: declare, watch, stop and resume many fits."""
+"""The page Sweeps: define, run, stop and resume grids of fits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from fmviz.ui.watching import outcome, watch
 _BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}
 _PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
 TABLE = (
-    Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method for each."),
+    Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method per regularizer."),
     ParamSpec(
         "low",
         "float",
@@ -54,13 +54,13 @@ TABLE = (
         help=r"The smallest $\lambda$ of the grid, in $\lambda\,\Omega(P)$.",
     ),
     ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help=r"The largest $\lambda$ of the grid."),
-    ParamSpec("points", "int", 6, 1, 50, help="So many values, evenly spaced on a log scale."),
+    ParamSpec("points", "int", 6, 1, 50, help="Number of values, evenly spaced on a log scale."),
     STARTS,
-    ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …: each draws another start and another split."),
+    ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …; each has its own start and split."),
 )
 
 
-# The columns of numbers, and how they are written.
+# Numeric columns and their formats.
 _FORMS = {
     "lambda_sparse": ".3g",
     "mean": ".4g",
@@ -83,8 +83,8 @@ def render() -> None:
         shell.heading(
             settings,
             "Sweeps",
-            "Fit many models at once: methods × strengths × seeds. Every result goes to the run store; what "
-            "is there already is not fitted again, so a sweep that was stopped goes on where it was.",
+            "Fit many models: methods × strengths × seeds. Results go to the run store; stored fits are not "
+            "repeated, and stopped sweeps resume.",
         )
         if not shell.available(settings):
             return
@@ -116,7 +116,7 @@ def _name(plan: SweepPlan) -> str:
 
 
 def _base(settings: Settings) -> Experiment:
-    """Return what all fits share."""
+    """Return the settings common to all fits."""
     return replace(suggested(settings["dataset"]), **_BASE)
 
 
@@ -158,7 +158,7 @@ def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
                 lambda should_stop: carry_out(plan, store(), should_stop=should_stop, sweep=name),
             ),
         )
-        widgets.stop(settings, task, "After the fits that are at work. What is finished stays.")
+        widgets.stop(settings, task, "Stops after the running fits. Finished fits are kept.")
     if task is not None:
         total = len(plan.cells)
         watch(
@@ -169,8 +169,7 @@ def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
         )
     else:
         st.caption(
-            "Nothing of this sweep has been fitted in this session. Press **Run**, or take an example from "
-            "**Presets**."
+            "No fits of this sweep in this session. Press **Run**, or choose an example from **Presets**."
         )
 
 
@@ -205,8 +204,8 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             navigation.page_link(
                 navigation.COMPARE,
                 {"runs": ",".join(best)},
-                label="Compare the methods, each at its best",
-                help=f"By the mean of {judged.label} over the seeds.",
+                label="Compare the methods, each at its best λ",
+                help=f"Best by mean {judged.label} over the seeds.",
             )
     st.dataframe(
         means[["method", *_FORMS, "fits"]].style.format(
@@ -237,7 +236,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             curves(
                 figure,
                 key=f"sweeps_{shown.name}",
-                alt=f"{shown.label} against λ, a curve for each method.",
+                alt=f"{shown.label} against λ, one curve per method.",
                 live=view.state.active,
                 place=column,
             )
@@ -247,7 +246,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         widgets.download(
             "All fits (CSV)", lambda: table.to_csv(index=False), f"sweep-{name}.csv", key="sweeps_csv"
         )
-        widgets.download("The sweep (TOML)", plan.to_toml, f"sweep-{name}.toml", key="sweeps_toml")
+        widgets.download("Sweep (TOML)", plan.to_toml, f"sweep-{name}.toml", key="sweeps_toml")
         navigation.page_link(navigation.RUNS, {"origin": "sweep"}, label="See the runs")
     if not view.state.active:
         widgets.python_block(
@@ -256,5 +255,5 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
                 f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
                 data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
             ),
-            "Fits all of it and prints the table above.",
+            "Runs all fits and prints the table above.",
         )

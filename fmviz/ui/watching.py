@@ -1,4 +1,4 @@
-"""Show the progress, the result or the error of a background task on a page."""
+"""Progress, result or error of a background task on a page."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.components import progress
 from fmviz.ui.escape import plain
 
-# What is ready so soon is not seen to load, and a first result that comes so soon is drawn at once.
+# Tasks that finish within this time show no progress.
 _PATIENCE, _FIRST_RESULT = 0.5, 0.15
 
 Words = Callable[[TaskView], tuple[str, float | None]]
-"""What is said of a task at work, and which part of it is done, where that is known."""
+"""A progress message and, if known, the finished share of the task."""
 
 
 def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
-    """Say how many fits of a task there are, of a total where that is known, and what goes on now."""
+    """Return the number of finished fits, of a total if known, and the present activity."""
     return (
         f"{_fits(done, total)}, {pace(view, done, total)}. {now or 'Preparing the data.'}",
         done / total if total else None,
@@ -39,14 +39,14 @@ def _fits(done: int, total: int) -> str:
 
 
 def pace(view: TaskView, done: int, total: int) -> str:
-    """Return how long a task has been at work, and how long the rest takes at the pace so far."""
+    """Return the elapsed time of a task and an estimate of its remaining time."""
     if not 0 < done < total or view.elapsed < _PATIENCE:
         return f"{view.elapsed:.0f} s"
     return f"{view.elapsed:.0f} s, {duration(view.elapsed * (total - done) / done)} left"
 
 
 def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
-    """Draw how many fits a task has made that has ended, with a sentence to follow, or why it failed."""
+    """Draw the number of fits of an ended task and a further sentence, or why it failed."""
     if view.state is TaskState.FAILED:
         failure(view)
     elif not view.state.active:
@@ -55,7 +55,7 @@ def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
 
 
 def failure(view: TaskView) -> None:
-    """Draw why a task failed: the sentence, and the traceback folded away where there is one."""
+    """Draw why a task failed, with a folded traceback if there is one."""
     st.error(plain(view.message), icon=":material/error:")
     if view.details:
         with st.expander("Details", icon=":material/info:"):
@@ -68,9 +68,9 @@ def watch(
     words: Words,
     parts: Callable[[TaskView], int] = lambda view: 0,
 ) -> None:
-    """Draw the view of a task and, while it is at work, how far it is.
+    """Draw the view of a task and, while it is active, its progress.
 
-    The page is drawn again at its end, and with every new one of the `parts` that are counted.
+    The page is redrawn at the end of the task and whenever the count in `parts` changes.
     """
     active, until = task.state.active, time.monotonic() + _FIRST_RESULT
     while task.state.active and not task.view().items and time.monotonic() < until:
@@ -79,7 +79,7 @@ def watch(
     if view.state.active:
         _follow(view, task, words, parts)
     elif active:
-        # Buttons above were drawn while it was at work.
+        # Buttons above were drawn while the task was active.
         st.rerun()
     draw(view)
 
@@ -97,13 +97,13 @@ def _follow(view: TaskView, task: Task, words: Words, parts: Callable[[TaskView]
         changed, topic.head = now != topic.head, now
         return changed
 
-    # A task that is started again is another one.
+    # A restarted task is another task.
     topic = channel.topic(("task", known), refresh)
     progress(head(view), {"path": path(), "topic": topic.id}, key=f"progress_{task.id}")
 
 
 def connected() -> Callable[[], bool]:
-    """Return a function that tells whether the browser of this session is there, its tab hidden or not."""
+    """Return a function that returns whether this session's browser is connected, even with a hidden tab."""
     context = get_script_run_ctx()
     if context is None or not Runtime.exists():
         return lambda: False
@@ -111,9 +111,9 @@ def connected() -> Callable[[], bool]:
 
 
 def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
-    """Return the task of a name, which all sessions share; whoever comes first starts it.
+    """Return the task of a name, shared by all sessions and started by the first.
 
-    One that was stopped, and with `again` one that failed, is started anew.
+    A stopped task, and with `again` a failed one, is restarted.
     """
     task = manager().get(key)
     if task is None or task.state is TaskState.STOPPED or (again and task.state is TaskState.FAILED):
@@ -127,10 +127,10 @@ def done(
     words: str,
     failed: Callable[[TaskView], None] = failure,
 ) -> bool:
-    """Return whether some work has been done; until then draw that it goes on, or why it failed.
+    """Return whether some work is complete; until then draw its progress or error.
 
-    ``make(should_stop)`` does it, once for a key, and remembers the result by itself. If it is a generator,
-    what it yields says how far it is.
+    ``make(should_stop)`` does the work once per key and stores the result itself. If it is a generator, it
+    yields progress messages.
     """
     tasks = manager()
 

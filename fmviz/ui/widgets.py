@@ -1,7 +1,7 @@
-"""Controls bound to settings, and small blocks that several pages use.
+"""Controls bound to settings, and small blocks for several pages.
 
-Every control takes the page's `Settings` and the name of a setting, takes its help and bounds from the
-setting's declaration, and returns the present value.
+Every control takes the page's `Settings` and the name of a setting, reads help and bounds from the
+declaration of the setting, and returns its present value.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from fmviz.ui.settings.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
 MORE = "more"
-"""The choice that unfolds all others."""
-OUTPUT = ParamSpec("output", "int", 0, 0, 100_000, help="The class, label or target that is looked at.")
+"""The menu entry that reveals all choices."""
+OUTPUT = ParamSpec("output", "int", 0, 0, 100_000, help="Index of the class, label or target.")
 _OUTPUTS = {"class": "Class", "ordinal": "At most", "several": "Label"}
 ONE_AT_A_TIME: dict[str, Any] = {"filter_mode": "contains", "select_all": False}
-"""Of a menu: Enter takes the first choice that holds what was typed, and not all that match."""
+"""Filter mode of menus: Enter selects the first match."""
 FIRST_REGULARIZERS = ("l1", "l21", "ti", "cs")
-"""What Simple offers before *More*."""
+"""Regularizers listed before *More* in Simple mode."""
 
 
 def power_label(exponent: int) -> str:
-    """Return for instance "2⁻³ = 0.125"."""
+    """Return a power of two as text, for instance "2⁻³ = 0.125"."""
     return f"{power(exponent)} = {2.0**exponent:.6g}"
 
 
 def title_of(name: str) -> str:
-    """Return a name in words: ``"max_epochs"`` becomes "Max epochs"."""
+    """Return the label of a name: ``"max_epochs"`` becomes "Max epochs"."""
     words = name.replace("_", " ")
     return words[:1].upper() + words[1:]
 
@@ -60,33 +60,33 @@ def control(
     place: DeltaGenerator | None = None,
     **keywords: Any,
 ) -> Any:
-    """Draw a widget that shows and changes a setting, unless it is hidden; locked, it cannot be changed.
+    """Draw a widget for a setting; nothing if the setting is hidden, disabled if it is locked.
 
     Parameters
     ----------
     settings, name
-        Which setting.
+        The setting.
     widget : callable
-        A widget of Streamlit, for instance ``st.selectbox``.
+        A Streamlit widget, for instance ``st.selectbox``.
     label : str
-        The caption.
+        The label.
     *args, **keywords
-        What else the widget takes.
+        Further arguments of the widget.
     help : str, optional
         Replaces the help of the declaration.
     disabled : bool
-        Whether it cannot be changed.
+        Whether the widget is disabled.
     then : callable, optional
         Called after a change.
     place : container, optional
-        Where it is drawn, in place of the present one.
+        The container to draw in.
 
     Returns
     -------
     object
         The present value.
     """
-    # Streamlit has a label read aloud as it is written.
+    # Screen readers read the label verbatim.
     label = without_markup(label)
     if not settings.shows(name, label):
         return settings[name]
@@ -100,10 +100,10 @@ def control(
 
 
 def start_of(widget: Callable[..., Any], value: Any, *args: Any) -> dict[str, Any]:
-    """Return what makes a widget begin at a value in a browser that misses what `Settings.bind` assigns.
+    """Return the initial value of a widget for a browser that misses the assignment of `Settings.bind`.
 
-    What is assigned goes out with one run of the page, and is lost where another run overtakes it. The
-    browser would then draw the widget at its own first value, and report that as a change.
+    An assigned value is sent with one run of the page, and is lost if another run overtakes it. The browser
+    would then draw the widget at its default, and report that as a change.
     """
     takes = inspect.signature(widget).parameters
     if "options" not in takes:
@@ -129,7 +129,7 @@ def action(
     help: str | None = None,
     **keywords: Any,
 ) -> bool:
-    """Draw a button that is one of the page's `parts`; return whether it was pressed."""
+    """Draw a button declared in the page's `parts`; return whether it was pressed."""
     if not settings.shows(name, label):
         return False
     locked = settings.locks(name)
@@ -145,7 +145,7 @@ def action(
 
 
 def suggest(settings: Settings, load: Callable[[Settings], None], help: str) -> None:
-    """Draw the button that loads the settings suggested for the data set."""
+    """Draw the button that loads the suggested settings for the data set."""
     action(
         settings,
         "suggest",
@@ -166,7 +166,7 @@ def stop(
     name: str = "stop",
     shortcut: str | None = "X",
 ) -> None:
-    """Draw the button that stops a task while it goes on."""
+    """Draw the button that stops an active task."""
     action(
         settings,
         name,
@@ -187,7 +187,7 @@ def choose_metric(
     widget: Any = st.selectbox,
     **keywords: Any,
 ) -> Metric:
-    """Draw the choice of a metric, of those that are there; return the chosen one."""
+    """Draw the choice of an available metric; return the chosen one."""
     if settings[name] not in offered:
         settings.set(**{name: offered[0]})
     words = {**METRICS, **COLUMNS}
@@ -196,7 +196,7 @@ def choose_metric(
 
 
 def choose_output(settings: Settings, dataset: Dataset) -> int:
-    """Draw the menu of the outputs, where there are several; return the number of the one that is chosen."""
+    """Draw the menu of outputs if there are several; return the index of the chosen one."""
     names = dataset.outputs
     if not names:
         return 0
@@ -209,7 +209,7 @@ def choose_output(settings: Settings, dataset: Dataset) -> int:
         _OUTPUTS.get(dataset.task, "Target"),
         range(len(names)),
         format_func=lambda c: names[c].removeprefix("≤ "),
-        help="One machine a class, label or target: this one is drawn and listed below.",
+        help="Each class, label or target has one machine; this one is shown below.",
         width=320,
     )
     return int(settings["output"])
@@ -229,32 +229,31 @@ def param(
     then: Callable[[], None] | None = None,
     **layout: Any,
 ) -> Any:
-    """Draw the control that fits the declaration of a setting.
+    """Draw the control that matches the declaration of a setting.
 
     Parameters
     ----------
     settings, name
-        Which setting.
+        The setting.
     label : str, optional
-        The caption; the name in words by default.
+        The label, by default derived from the name.
     labels : mapping, optional
-        Words for the values of a choice.
+        Labels of the values of a choice.
     style : {"auto", "slider", "number", "select"}
         "auto" makes a slider of a bounded range of at most 100 whole numbers, a scale of round values of a
         logarithmic number, segments of up to four choices.
     step : float, optional
-        How far an arrow key moves a slider of numbers that are not whole.
+        Step of the arrow keys on a slider of real numbers.
     most : int, optional
-        The largest whole number that is offered, where it is known better than the declaration does. A link
-        may ask for more.
+        The largest integer on offer, if smaller than the declared bound. Links may exceed it.
     disabled : bool
-        Whether it can be changed.
+        Whether the control is disabled.
     help : str, optional
         Replaces the help of the declaration.
     then : callable, optional
-        Called after a change, of a control that is not several pills.
+        Called after a change, except for pills.
     **layout
-        As widgets of Streamlit take it: ``width``; or ``place``, see `control`.
+        ``width`` of a Streamlit widget, or ``place``, see `control`.
 
     Returns
     -------
@@ -303,11 +302,10 @@ def scale(
     steps: Sequence[float] = (1, 2, 5),
     **common: Any,
 ) -> float:
-    """Draw a slider over 0 (where allowed) and round values; it takes the arrow keys.
+    """Draw a slider over 0 (if allowed) and round values.
 
-    A value from a link that is not round is added to the scale, so nothing is rounded silently. `steps` are
-    the round values of a decade; of a setting in whole numbers those that are whole. All else is as in
-    `control`.
+    Other values from links are added to the scale instead of being rounded. `steps` are the round values
+    within a decade; integer settings use only integers. Other arguments are as in `control`.
     """
     spec = settings.spec(name)
     low = max(spec.low or 0.0, lowest)
@@ -337,7 +335,7 @@ def several(
 ) -> tuple[str, ...]:
     """Draw pills, or a menu, for a `Several` setting; return the chosen names in order.
 
-    Where there are `first` choices, Simple folds the others, as `folded` does. All else is as in `control`.
+    With `first` choices, Simple folds the others, see `folded`. Other arguments are as in `control`.
     """
     choices = settings.table[name].choices  # type: ignore[union-attr]
     words = dict(labels or {})
@@ -353,13 +351,13 @@ def several(
 
 
 def regularizers(settings: Settings, name: str, place: DeltaGenerator | None = None) -> tuple[str, ...]:
-    """Draw pills for a `Several` setting whose choices are regularizers; return the chosen names in order."""
+    """Draw pills for a `Several` setting of regularizers; return the chosen names in order."""
     labels = {name: penalty.label for name, penalty in PENALTIES.items()}
     return several(settings, name, "Regularizers Ω", labels=labels, first=FIRST_REGULARIZERS, place=place)
 
 
 def labels_of(names: Sequence[str]) -> str:
-    """Return the signs of regularizers, for the line of folded settings."""
+    """Return the labels of regularizers, for the summary of folded settings."""
     return ", ".join(PENALTIES[name].label for name in names)
 
 
@@ -370,9 +368,9 @@ def folded(
     words: Mapping[str, str],
     first: Sequence[str],
 ) -> tuple[list[str], dict[str, str], Callable[[], None] | None]:
-    """Return what of many choices a widget offers, words for it, and what to call after a change.
+    """Return the choices listed by a widget, their labels, and a callback for changes.
 
-    Expert, and who has pressed *More*, see all; others the `first`, what is chosen, and *More*.
+    Expert mode, or *More*, lists all; Simple mode lists the `first`, the chosen ones, and *More*.
     """
     opened = f"fmviz:more:{settings.key(name)}"
     present = settings[name]
@@ -400,7 +398,7 @@ def download(
     key: str | None = None,
     help: str | None = None,
 ) -> None:
-    """Draw a download button; `make` runs when it is pressed, and the page does not rerun."""
+    """Draw a download button; pressing it calls `make` and does not rerun the page."""
     kinds = {
         "csv": "text/csv",
         "html": "text/html",
@@ -420,25 +418,25 @@ def download(
 
 
 def confirm_delete(key: str, sentence: str, delete: Callable[[], None]) -> None:
-    """Draw *Delete*, which asks first: `sentence` names what goes, and a second button deletes it."""
+    """Draw *Delete*: the button opens `sentence` with a second button that deletes."""
     with st.popover("Delete", icon=":material/delete:", key=f"{key}_ask"):
         st.markdown(f"{sentence} This cannot be undone.")
         st.button("Delete", type="primary", key=key, on_click=delete)
 
 
 def save_page(key: str, make: Callable[[], str], name: str) -> None:
-    """Draw the download of what is shown as one page of HTML, which is made when the button is pressed."""
+    """Draw the download of the results as an HTML page, generated when the button is pressed."""
     download(
         "Save as a page",
         make,
         f"{name}.html",
         key=key,
-        help="Pictures to move, sentences and settings in one file, which needs no server and no network.",
+        help="Interactive pictures, text and settings in one HTML file that works offline.",
     )
 
 
 def linked(script: str, result: str, **about: Any) -> str:
-    """Return a program whose header names this page in its present state, see `with_header`."""
+    """Return a program with the link to this page in its header, see `with_header`."""
     address = (st.context.url or "").partition("?")[0]
     query = urlencode(Settings.drawn().query())
     return with_header(script, result, link=f"{address}?{query}" if query else address, **about)
@@ -457,11 +455,11 @@ def python_block(code: str, note: str = "") -> None:
 
 def certificate_badge(value: float, good: float = 1e-10) -> None:
     """Draw a certificate as a badge: green up to `good`, red above."""
-    fine = bool(value <= good)  # NaN is not fine
+    fine = bool(value <= good)  # False for NaN.
     st.badge(
         f"certificate {typeset(value, '.1e') if value else 0}",
         icon=":material/verified:" if fine else ":material/error:",
         color="green" if fine else "red",
-        help="How far the result is from the optimality condition, recomputed independently and relative to "
-        f"the largest entry. Green up to {typeset(good, 'g')}.",
+        help="Violation of the optimality condition, recomputed independently and relative to the largest "
+        f"entry. Green up to {typeset(good, 'g')}.",
     )

@@ -125,12 +125,12 @@ def test_a_session_and_all_have_a_quota(monkeypatch, sentences):
     app = press(brought(), "data_other")
     upload(app, "more.csv", CSV.replace("Bonn", "Köln").encode())
     sentences(app, "data", "a session that has uploaded much")
-    assert "a session may upload" in words(app)
+    assert "this session can upload" in words(app)
     # What is here already takes no more room.
     upload(app, "people.csv", CSV.encode())
     assert metrics(app)["Rows"] == "120"
     monkeypatch.setenv("FMVIZ_UPLOADS", "1 kB")
-    assert "all visitors may upload 1 kB" in words(brought(CSV.replace("Bonn", "Köln")))
+    assert "of 1 kB for all visitors" in words(brought(CSV.replace("Bonn", "Köln")))
 
 
 @pytest.mark.faultless(False)
@@ -149,7 +149,7 @@ def test_what_cannot_be_encoded_has_a_way_on(sentences):
 
 def test_a_set_is_in_this_sessions_menu_alone():
     app, name = kept()
-    assert "is in the data set menu" in words(app)
+    assert "was added to the data set menu" in words(app)
     assert f"data_delete_{name}" in {button.key for button in app.button}
     app.switch_page("pages/sweeps.py").run()
     assert app.selectbox(key="shared_dataset").value == name

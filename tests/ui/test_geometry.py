@@ -57,7 +57,7 @@ def test_a_moved_point_changes_numbers_link_and_program(store):
     choose(app, geometry_penalties=["l1", "cs"])
     assert address(app)["large"] == "l1", "what is not chosen is not large"
     choose(app, geometry_penalties=[])
-    assert "No regularizer is chosen" in app.info[0].value
+    assert "Choose at least one regularizer" in app.info[0].value
 
 
 @pytest.mark.parametrize(

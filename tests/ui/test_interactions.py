@@ -29,8 +29,8 @@ def trained(**settings) -> str:
 
 
 def test_without_a_run_there_is_a_link_to_an_example(store):
-    assert "No run is chosen yet" in words(page("interactions"))
-    assert "No run is chosen yet" not in words(page("interactions", hide="run"))
+    assert "No run chosen" in words(page("interactions"))
+    assert "No run chosen" not in words(page("interactions", hide="run"))
 
 
 def test_an_unknown_run_is_said(store, sentences):
@@ -79,7 +79,7 @@ def test_columns_are_read_before_features(store, sentences, monkeypatch):
     assert "head_shape × jacket_color" in [head.value for head in chosen.subheader]
     press(chosen, "interactions_to_pairs")
     assert chosen.dataframe[0].value["feature_i"].str.startswith("head_shape").all()
-    assert "the typical size of what it adds" in words(page("interactions", run=run, view="matrix"))
+    assert "the typical size of a pair of columns" in words(page("interactions", run=run, view="matrix"))
     report = html(
         replace(of_stored(store.get(run), store), by_columns=opened.latest_by_columns(opened_run(store, run)))
     )
@@ -102,7 +102,7 @@ def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypa
     app = page("interactions", run=trained(), view="matrix", window="0-90-0-90", compact="1")
     sentences(app, "interactions", "the matrix")
     monkeypatch.setattr(pairs, "MOST_FEATURES", 5)
-    assert "These are the strongest 5 of " in words(page("interactions", run=trained(seed=1), view="matrix"))
+    assert "The 5 strongest of " in words(page("interactions", run=trained(seed=1), view="matrix"))
 
 
 def test_the_rows_that_look_wrong_are_listed(store, sentences):
@@ -177,7 +177,7 @@ def test_a_run_that_cannot_be_read_says_why(store, sentences):
     app = page("interactions", run=run)
     sentences(app, "interactions", "a run that diverged")
     press(app, "interactions_other")
-    assert "No run is chosen yet" in words(app)
+    assert "No run chosen" in words(app)
 
 
 def test_a_link_hides_and_locks(store):

@@ -61,7 +61,7 @@ def test_a_lesson_is_walked_from_prediction_to_answer(store):
     assert "soft thresholding" not in words(app)
     choose(app, lesson_prox_2=2.5)
     press(app, "lesson_reveal")
-    assert "You said 2.5. It is **2.5**." in [item.value for item in app.success]
+    assert "Your prediction: 2.5. Correct: **2.5**." in [item.value for item in app.success]
     assert "soft thresholding" in words(app)
     slider = app.select_slider(key="prox_log2lambda")
     assert not slider.disabled
@@ -92,7 +92,7 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
     assert "A hundred times dearer" in words(app)
     assert not store.runs()
     click(app, "Both errors fall")
-    (message,) = [item.value for item in app.info if "Not that one" in item.value]
+    (message,) = [item.value for item in app.info if "Incorrect" in item.value]
     assert "On training rows it rises, on the others it falls" in message
     (run,) = store.runs()
     assert f"{run.last['used_interactions']:,} interactions" in words(app)

@@ -22,7 +22,7 @@ def test_a_lesson_is_taken_by_keyboard(page, server, wait_idle, shoot):
     wait_idle(page)
     page.get_by_role("heading", name="One entry at a time").click()  # out of the field, so that keys are keys
     page.keyboard.press("v")
-    panel.get_by_text("You said 2.5. It is 2.5.").wait_for()
+    panel.get_by_text("Your prediction: 2.5. Correct: 2.5.").wait_for()
     wait_idle(page)
     slider = page.get_by_role("slider", name="Strength λ")
     assert slider.get_attribute("aria-valuetext") == "2⁻¹ = 0.5"

@@ -31,7 +31,7 @@ def test_train_shows_one_class_at_a_time(run):
     app = page("train", **query, run=run)
     menu = app.selectbox(key="train_output")
     assert menu.options == ["setosa", "versicolor", "virginica"]
-    assert "Which classes are confused" in words(app)
+    assert "Confusion matrix" in words(app)
     first = app.dataframe[0].value["Weight"].tolist()
     menu.select_index(2).run()
     assert app.dataframe[0].value["Weight"].tolist() != first
@@ -54,7 +54,7 @@ def test_three_classes_and_two_labels_of_a_table_are_taken(store, monkeypatch):
     choose(app, data_target="kind")
     assert "3 classes, each with a machine of its own" in words(app)
     choose(app, data_task="ordinal")
-    assert "3 classes in this order" in words(app)
+    assert "3 ordered classes" in words(app)
     choose(app, data_target="hot")
     app.multiselect[0].set_value(["wet"]).run()
     assert "2 labels, each with a machine of its own: **hot** (20), **wet** (19)" in words(app)

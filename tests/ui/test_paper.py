@@ -72,8 +72,8 @@ def test_ours_stands_where_nothing_was_run(executor, store):
     app = page()
     said = words(app)
     heads = results.shipped_results()
-    assert said.count("Our result of 20") == len(heads)
-    assert said.count("; unfinished, ") == sum(head.parts is not None for head in heads.values())
+    assert said.count("Shipped result: 20") == len(heads)
+    assert said.count("; incomplete, ") == sum(head.parts is not None for head in heads.values())
     assert said.count("Not run here yet.") == len(ARTEFACTS) - len(heads)
     (budget,) = (head.budget for head in heads.values() if head.artefact == NAME)
     other = next(item for item in BUDGETS if item != budget)
@@ -99,7 +99,7 @@ def test_the_page_and_the_command_give_the_same_picture(executor, tmp_path, caps
     payload = json.loads((tmp_path / f"{NAME}.json").read_text(encoding="utf-8"))
     printed = Result.from_dict(payload)
     app = page(artefact=NAME)
-    assert "The last result, of 20" in words(app), "the page shows what the command made"
+    assert "Last result: 20" in words(app), "the page shows what the command made"
     assert chart(app)["data"] == drawn(printed)["data"]
     finish(app, "paper_run")
     assert not app.error
@@ -145,7 +145,7 @@ def test_it_grows_and_is_stopped(executor, store, result, monkeypatch):
     assert "Stopped after 3 of 25 parts." in words(app)
     assert kept_results(store)[NAME, "quick"].seconds == result.seconds, "what was stopped is not kept"
     press(app, "paper_back")
-    assert "The last result, of 20" in words(app)
+    assert "Last result: 20" in words(app)
 
 
 CREATED: list[int] = []
@@ -180,13 +180,13 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     app = page(artefact=NAME)
     assert app.button(key="paper_run").label == "Go on"
     assert "2 finished parts" in app.button(key="paper_run").help
-    assert "Not finished yet: 2 of its parts are kept." in words(app)
+    assert "Incomplete: 2 parts are finished." in words(app)
     finish(app, "paper_run")
     assert CREATED == [0, 1, 2]
     assert len(last_kept(ARTEFACTS[NAME], "quick", store).tables["counts"]) == 3
     assert app.button(key="paper_run").label == "Run again"
     tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
-    assert "The last result, of 20" in words(page(artefact=NAME))
+    assert "Last result: 20" in words(page(artefact=NAME))
     assert "Last run of 20" in words(page())
 
 

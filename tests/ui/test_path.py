@@ -158,7 +158,7 @@ def test_what_is_left_out_leaves_the_rest(store, query, gone):
 @pytest.mark.browser
 def test_from_the_example_to_a_run(page, server, wait_idle, shoot):
     page.goto(f"{server.url}/path?dataset=balance_scale&points=5&rank=3&lambda_p=0.001&low=0.0001&high=1")
-    page.get_by_text("No path has been computed yet").wait_for()
+    page.get_by_text("No path yet").wait_for()
     page.get_by_role("button", name="Run 20 fits").click()
     page.get_by_text("20 of 20 fits in").wait_for(timeout=120_000)
     page.locator(".st-key-path_used_interactions_lambda_sparse .main-svg").first.wait_for()

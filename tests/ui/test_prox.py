@@ -38,7 +38,7 @@ def test_the_strength_changes_counts_and_link():
 
 def test_no_operator_is_not_an_error():
     test = opened("prox", regularizers="none")
-    assert "No operator is chosen" in test.info[0].value
+    assert "Choose at least one operator" in test.info[0].value
     press(test, "prox_default_regularizers")
     assert len(worked(test)) == 4
 
@@ -84,7 +84,7 @@ def test_pasted_text():
 
 def test_pasted_numbers_are_those_that_are_counted():
     test = opened("prox", source="pasted", matrix="3 0\n0 2\n1 1", regularizers="l1", log2lambda="0")
-    assert "Interactions that remain, of 2: ℓ₁ **0**." in words(test)
+    assert "Remaining interactions, of 2: ℓ₁ **0**." in words(test)
 
 
 # ------------------------------------------------------------------------------------------- in a browser

@@ -56,7 +56,7 @@ def test_filters_are_in_the_link(some, query, result):
 
 def test_filters_that_let_nothing_through_can_be_taken_off(some):
     app = page("runs", find="no such words")
-    assert "No run fits the filters." in words(app)
+    assert "No run matches the filters." in words(app)
     press(app, "runs_all")
     assert len(app.dataframe[0].value) == 3
 
@@ -98,7 +98,7 @@ def test_a_link_to_a_run_that_was_cut_off_waits_to_go_on(store):
         connection.execute("UPDATE runs SET owner = ?", (f"{host}/1/0",))
     tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     app = page("train", **{**Experiment(**SMALL).to_query(), "run": job.id})
-    assert "This run was cut off. It is back where it was last saved, at epoch 0." in words(app)
+    assert "This run was interrupted and restored from its last save, at epoch 0." in words(app)
     press(app, "train_play")
     assert store.get(job.id).status == "epochs"
     assert [r["epoch"] for r in store.trace(job.id)] == list(range(6))

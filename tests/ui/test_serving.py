@@ -63,8 +63,8 @@ def test_uploads_are_counted_before_they_are_read(monkeypatch, store):
     waiting.send(None)
     answers = [upload(stored, session, str(n)) for session in "ab" for n in range(6)]
     assert [status for status, _ in answers] == [204] * 4 + [413] * 2 + [204] + [413] * 5
-    assert "a session may upload 200 bytes, of which it has 0 bytes left" in answers[5][1]
-    assert "all visitors may upload 300 bytes, and there is room for 0 bytes" in answers[-1][1]
+    assert "this session can upload 0 bytes more, of 200 bytes" in answers[5][1]
+    assert "the server has room for 0 bytes more, of 300 bytes for all visitors" in answers[-1][1]
     waiting.close()
     assert upload(stored, "b", "7")[0] == 204
     assert upload(stored, "b", "8", length=None)[0] == 411

@@ -140,7 +140,7 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
     test.query_params["size"] = "4"
     test.run()
     (error,) = [e.value for e in test.error]
-    assert error == "size = 4 does not fit; take 3." if kind == "ours" else "defect of fmviz" in error
+    assert error == "size = 4 does not fit; take 3." if kind == "ours" else "bug in fmviz" in error
     assert "Traceback" not in words(test)
     press(test, "fails_reset_after_error")
     assert address(test) == {}

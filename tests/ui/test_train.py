@@ -136,7 +136,7 @@ def test_another_data_set_brings_its_settings_and_a_way_back(open_train, sentenc
     sentences(app, "train", "suggested settings")
     press(app, "train_suggested_back")
     assert values(app, "train_regularizer", "train_rank") == ("ti", 3)
-    assert "Loaded the settings suggested" not in words(app)
+    assert "Loaded the suggested settings" not in words(app)
 
 
 @pytest.mark.sample(5)

@@ -76,7 +76,7 @@ def test_play_draws_live_and_ends(server, page):
     # The truth is there first, and nothing learned beside it.
     stage = page.locator(".st-key-train_matrix")
     stage.get_by_text("Press Play").first.wait_for()
-    stage.locator(".title").get_by_text("In truth").wait_for()
+    stage.locator(".title").get_by_text("Truth").wait_for()
     press(page, "play")
     wait_for_state(page, "Running")
     wait_for_epoch(page, 3)
@@ -254,7 +254,7 @@ def test_a_server_that_is_started_again_goes_on_from_the_address(serve_anew, new
     assert page.locator(".fmviz-cut").count() == 0
     with serve_anew():
         wait_for_state(page, "Paused")
-        page.get_by_text("This run was cut off").wait_for()
+        page.get_by_text("This run was interrupted").wait_for()
         assert page.url == before
         press(page, "play")
         wait_for_state(page, "Running")

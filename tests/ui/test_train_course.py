@@ -123,5 +123,5 @@ def test_rows_beyond_the_caps_are_in_the_histogram_and_listed_elsewhere(store):
     }
     app = page("train", **query, **robust, lambda_sparse="0", max_epochs="5", play="1").run()
     assert len(app.get("plotly_chart")) == 1
-    assert "of 60 rows are beyond ε₁ + ε₂" in words(app)
+    assert "of 60 rows lie beyond ε₁ + ε₂" in words(app)
     assert not any("off by" in frame.value for frame in app.dataframe)

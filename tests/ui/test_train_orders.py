@@ -227,4 +227,4 @@ def test_what_is_known_of_the_truth_is_the_same_before_and_after_a_run(open_trai
     query = {"model": model, "max_epochs": "2"}
     before, after = (stage(open_train(**query, **more))["panels"][1]["title"] for more in ({}, {"play": "1"}))
     assert before == after
-    assert ("not how much" in before) == (model == "robust")
+    assert ("support only" in before) == (model == "robust")

@@ -1,4 +1,4 @@
-"""Explain why an interaction is zero, or which columns of P it consists of."""
+"""Explanation of a pair weight: why it is zero, or which columns of P it consists of."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ class Row:
     Attributes
     ----------
     feature : int
-        j.
+        Index j of the feature.
     values : (k,) ndarray
-        p_j.
+        The row p_j.
     pull : (k,) ndarray or (1,) ndarray
-        |∂risk/∂p_js|, how strongly the loss pulls at an entry; or its norm over the row, where the penalty
-        shrinks rows by their norms.
+        |∂risk/∂p_js| for each entry; if the penalty shrinks row norms, the norm of the gradient of the row.
     threshold : ndarray of the same shape
-        The pull up to which an entry (a row) that is zero stays zero: λ times the weight of |p_js| (‖p_j‖₂)
-        in Ω.
+        The largest pull at which a zero entry (row) stays zero: λ times the weight of |p_js| (‖p_j‖₂) in Ω.
     """
 
     feature: int
@@ -37,12 +35,12 @@ class Row:
 
     @property
     def live(self) -> np.ndarray:
-        """Which columns the row uses, shape (k,)."""
+        """The columns that the row uses, as a mask of shape (k,)."""
         return self.values != 0.0
 
     @property
     def stays_zero(self) -> np.ndarray:
-        """Which entries are zero and kept zero by their threshold, shape (k,)."""
+        """Zero entries whose pull does not exceed the threshold, as a mask of shape (k,)."""
         return ~self.live & np.broadcast_to(self.pull <= self.threshold, self.values.shape)
 
 
@@ -55,9 +53,9 @@ class Story:
     first, second : Row
         The two rows.
     by_norm : bool
-        Whether the regularizer shrinks rows by their norms.
+        Whether the regularizer shrinks row norms.
     thresholded : bool
-        Whether the regularizer has a threshold at all.
+        Whether the regularizer has a threshold.
     """
 
     first: Row
@@ -72,17 +70,17 @@ class Story:
 
     @property
     def shared(self) -> np.ndarray:
-        """The columns in which both are non-zero."""
+        """The columns in which both rows are non-zero."""
         return np.flatnonzero(self.first.live & self.second.live)
 
     def sentence(self, names: tuple[str, ...] | list[str]) -> str:
-        """Return the reason, or the sum, in words."""
+        """Return the explanation of the weight in words."""
         a, b = names[self.first.feature], names[self.second.feature]
         if self.shared.size:
             columns = counted(self.shared.size, "column")
             return (
-                f"{a} and {b} interact with weight {self.weight:.4g}: their rows share {columns} of P, and "
-                "the weight is the sum of the products there."
+                f"{a} and {b} interact with weight {self.weight:.4g}, the sum of products over {columns} of "
+                "P in which both are non-zero."
             )
         dead = [names[row.feature] for row in (self.first, self.second) if not row.live.any()]
         if dead:
@@ -90,7 +88,7 @@ class Story:
             return f"{a} and {b} do not interact: {rows} zero in every column of P."
         return (
             f"{a} and {b} do not interact: their rows are disjoint. {a} uses {_columns(self.first.live)}, "
-            f"{b} uses {_columns(self.second.live)}; no column has both."
+            f"{b} uses {_columns(self.second.live)}; no column is common to both."
         )
 
     def reason(self, names: tuple[str, ...] | list[str]) -> str:
@@ -98,7 +96,7 @@ class Story:
         if self.shared.size:
             return ""
         if not self.thresholded:
-            return "This regularizer has no threshold: nothing keeps an entry at exactly zero."
+            return "This regularizer has no threshold that keeps entries at exactly zero."
         said = []
         for row, partner in ((self.first, self.second), (self.second, self.first)):
             wanted = ~row.live & (partner.live if partner.live.any() else not row.live.any())
@@ -107,37 +105,40 @@ class Story:
             kept = int((row.stays_zero & wanted).sum())
             name = names[row.feature]
             if self.by_norm:
-                relation = "at most" if row.pull[0] <= row.threshold[0] else "more than"
+                relation = "within" if row.pull[0] <= row.threshold[0] else "above"
                 said.append(
-                    f"The loss pulls at the row of {name} with {row.pull[0]:.3g}, {relation} the threshold "
+                    f"The pull on the row of {name} is {row.pull[0]:.3g}, {relation} the threshold "
                     f"{row.threshold[0]:.3g}."
                 )
                 continue
             share = np.divide(row.pull, row.threshold, out=row.pull - 1.0, where=row.threshold > 0.0)
             s = int(np.flatnonzero(wanted)[np.argmax(share[wanted])])
-            share_kept = "all" if kept == wanted.sum() else f"{kept or 'none'}"
-            of = counted(int(wanted.sum()), "entry", "entries")
+            n = int(wanted.sum())
+            which = {0: "No", n: {1: "The only", 2: "Both"}.get(n, f"All {n:,}")}.get(
+                kept, f"{kept:,} of {n:,}"
+            )
             said.append(
-                f"Of the {of} that {name} would need, the threshold holds {share_kept} at zero; nearest "
-                f"to it is column {s + 1}: {row.pull[s]:.3g} against {row.threshold[s]:.3g}."
+                f"{which} candidate {'entry' if n == 1 else 'entries'} of {name} "
+                f"stay{'s' * (1 in (n, kept))} below the threshold; closest: column {s + 1} "
+                f"({row.pull[s]:.3g} of {row.threshold[s]:.3g})."
             )
         if any((~row.live & ~row.stays_zero).any() for row in (self.first, self.second)):
-            said.append("Where the pull exceeds the threshold the next step makes the entry non-zero.")
+            said.append("Entries whose pull exceeds the threshold become non-zero in the next step.")
         return " ".join(said)
 
 
 def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
     """Explain the weight of the pair (i, j).
 
-    An entry p_js = 0 stays 0 in a coordinate step just where |∂risk/∂p_js| ≤ λ·t_js, with Ω = t_js·|p_js| +
-    … as seen from the entry (atarashi2021, Algorithm 1); for TI t_js = 2(‖p_:,s‖₁ − |p_js|). Where Ω shrinks
-    rows by their norms (ℓ2,1, CS) the same holds of the norms of rows. All of it is recomputed from the
-    parameters.
+    An entry p_js = 0 stays 0 in a coordinate step if and only if |∂risk/∂p_js| ≤ λ·t_js, with Ω = t_js·|p_js|
+    + … as a function of the entry (atarashi2021, Algorithm 1); for TI t_js = 2(‖p_:,s‖₁ − |p_js|). For
+    penalties on row norms (ℓ2,1, CS) the same condition applies to row norms. All values are recomputed from
+    the parameters.
 
     Parameters
     ----------
     problem : Problem
-        Of a factorization machine of order 2, with the strengths of the moment.
+        Problem of a factorization machine of order 2, with the current strengths.
     parameters : Parameters
         P of shape (d, k), w, bias.
     i, j : int

@@ -27,7 +27,7 @@ from fmviz.typography import cell, typeset
 _WORDS = {
     **{"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ"},
     **{"fit_linear": "Linear term", "fit_intercept": "Bias", "init_scale": "Scale σ of the start"},
-    **{"max_epochs": "Most epochs", "validation": "Validation share", "tol": "Tolerance"},
+    **{"max_epochs": "Maximum epochs", "validation": "Validation share", "tol": "Tolerance"},
     "changes": "Changes of λ",
     **{name: column.label for name, column in COLUMNS.items()},
 }

@@ -1,4 +1,4 @@
-"""What pages have the browser do: components in JavaScript, and cookies."""
+"""Browser components in JavaScript, and cookies."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def read(name: str) -> str:
 def component(name: str, js: str, css: str = "") -> Any:
     """Register a component.
 
-    Once a process, not once a session: registering again would only repeat the same definition, and the
-    returned callable puts the definition back by itself where a new runtime (AppTest) lacks it.
+    Once per process, not per session: the returned callable restores the definition by itself in a new
+    runtime (AppTest).
     """
     return st.components.v2.component(f"fmviz.{name}", js=js, css=css or None)
 
@@ -36,20 +36,20 @@ def _of_module(name: str) -> Any:
 
 
 def ignore() -> None:
-    """Do nothing: Streamlit keeps a value or event of a component only if it has a callback."""
+    """Do nothing: Streamlit only keeps component values and events that have a callback."""
 
 
 def stage(payload: bytes, key: str) -> None:
-    """Draw matrices, numbers, and curves in small on one screen.
+    """Draw matrices, numbers and small curves on one screen.
 
-    While a run is active, the channel brings what is new.
+    While a run is active, the channel delivers updates.
 
     Parameters
     ----------
     payload : bytes
-        Of `fmviz.ui.train.live.full_payload`, or of a `fmviz.stage.pictures.Picture`.
+        Payload of `fmviz.ui.train.live.full_payload` or of a `fmviz.stage.pictures.Picture`.
     key : str
-        Unique on the page.
+        Key, unique on the page.
     """
     _of_module("stage")(data=payload, key=key, on_cell_change=ignore, on_phase_change=ignore)
 
@@ -66,14 +66,13 @@ def matrix_view(
     Parameters
     ----------
     panels : sequence of Panel, or bytes
-        The panels, or the payload that `encode_view` made of them.
+        The panels, or their payload by `encode_view`.
     key : str
         The widget key.
     on_cell : callable, optional
-        Called with every cell that is clicked, with ``clickable=True``, before the script runs again. It may
-        be of panels shown before: check its place against the data at hand.
-    **options
-        The keyword arguments of `encode_view`; a payload has its own.
+        Called with each clicked cell before the script reruns; requires ``clickable=True``. The cell may
+        belong to earlier panels: check its position against the present data. **options Keyword arguments of
+        `encode_view`, not used with a payload.
 
     Examples
     --------
@@ -93,7 +92,7 @@ def matrix_view(
 
 
 def clicked_cell(key: str) -> Cell | None:
-    """Return the cell that was last clicked in the component with this key, as the browser sent it."""
+    """Return the last clicked cell of the component with this key, as sent by the browser."""
     state: Any = st.session_state.get(key)
     value = state.get("cell") if hasattr(state, "get") else None
     with suppress(ValueError):
@@ -104,26 +103,26 @@ def clicked_cell(key: str) -> Cell | None:
 def picture_buttons(chart: str, file_name: str, *, key: str) -> None:
     """Draw the buttons "Picture (SVG)" and "Picture (PNG)", which save a plotly chart in the browser.
 
-    The picture has dark letters on white, on either theme, and the zoom that is on the screen.
+    The picture has dark text on white in both themes, and the present zoom.
 
     Parameters
     ----------
     chart : str
-        The key of the container that holds the chart.
+        The key of the container of the chart.
     file_name : str
-        Without an ending.
+        File name without extension.
     key : str
-        Unique on the page.
+        Key, unique on the page.
     """
     folder = "picture_buttons/picture_buttons"
-    # Streamlit refuses keys with two successive underscores, which the id of a run can contain.
+    # Streamlit rejects keys with two successive underscores, which run ids can contain.
     component("picture_buttons", read(f"{folder}.js"), read(f"{folder}.css"))(
         data={"chart": chart, "name": file_name}, key=key.replace("__", "_-")
     )
 
 
 def address(page: str, query: Mapping[str, str], session: str, *, key: str) -> None:
-    """Write the settings of a page into the address bar, without an entry in the history.
+    """Write the settings of a page into the address bar without a history entry.
 
     Parameters
     ----------
@@ -132,9 +131,9 @@ def address(page: str, query: Mapping[str, str], session: str, *, key: str) -> N
     query : mapping
         The query parameters.
     session : str
-        Names the session: where it is another one, the page is opened again by the address that it has.
+        Identifies the session; a browser with another session reloads the page from its address.
     key : str
-        Unique on the page.
+        Key, unique on the page.
     """
     component("address", read("address.js"))(
         data={"page": page, "query": dict(query), "session": session}, key=key
@@ -142,16 +141,16 @@ def address(page: str, query: Mapping[str, str], session: str, *, key: str) -> N
 
 
 def progress(head: dict[str, Any], live: dict[str, str], *, key: str) -> None:
-    """Draw a sentence and a bar that follow a topic; the page is drawn again when its phase ends.
+    """Draw a sentence and a progress bar that follow a topic; the page is redrawn when its phase ends.
 
     Parameters
     ----------
     head : dict
-        With "phase", "sentence" and "done", a number from 0 to 1 or None.
+        "phase", "sentence" and "done", a number from 0 to 1 or None.
     live : dict
-        The path of the channel, and the id of the topic.
+        The path of the channel and the id of the topic.
     key : str
-        Unique on the page.
+        Key, unique on the page.
     """
     script = read_stage("channel.js") + read("progress/progress.js")
     draw = component("progress", script, read("progress/progress.css") + read_stage("channel.css"))
@@ -159,14 +158,14 @@ def progress(head: dict[str, Any], live: dict[str, str], *, key: str) -> None:
 
 
 def set_cookie(name: str, value: str) -> None:
-    """Have the browser keep a value for a year.
+    """Store a value in the browser for a year.
 
-    To be called with every run of a page: a run that another one overtakes may never reach the browser.
+    Call it in every run of a page: a run that is overtaken by another may never reach the browser.
 
     Parameters
     ----------
     name, value : str
-        Without semicolons, which end a value.
+        Name and value of the cookie, without semicolons.
     """
     cookie = htmlsafe_json_dumps(f"{name}={value}; path=/; max-age=31536000; samesite=lax")
     st.html(f"<script>document.cookie={cookie}</script>", unsafe_allow_javascript=True)

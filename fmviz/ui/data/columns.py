@@ -1,4 +1,4 @@
-"""Table of the columns of an uploaded file, in which their types can be corrected."""
+"""Editable table of the columns of an uploaded file and their types."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _HEIGHT = 12
 
 @dataclass(frozen=True)
 class Corrections(Text):
-    """A setting that holds what was corrected: ``{column: [kind, missing]}`` as JSON text, or empty."""
+    """A setting for corrections: ``{column: [kind, missing]}`` as JSON text, or empty."""
 
     def check(self, value: Any) -> str:
-        """Return the text in its canonical form, or raise ValueError."""
+        """Return the text in canonical form, or raise ValueError."""
         text = super().check(value)
         try:
             return _text(choices(text))
         except (AttributeError, TypeError, json.JSONDecodeError):
-            raise ValueError(f"{self.name} = {text[:60]!r} holds no corrections of columns.") from None
+            raise ValueError(f"{self.name} = {text[:60]!r} is not a set of column corrections.") from None
 
 
 def _text(corrections: Iterable[Choice]) -> str:
@@ -47,18 +47,18 @@ def _text(corrections: Iterable[Choice]) -> str:
 
 
 def choices(corrections: str) -> list[Choice]:
-    """Return the choices that corrections hold."""
+    """Return the choices in corrections."""
     given = json.loads(corrections) if corrections else {}
     return [Choice(name, *map(str, values)) for name, values in given.items()]  # type: ignore[arg-type]
 
 
 def corrections_of(first: Recipe, wanted: Recipe) -> str:
-    """Return the corrections that make a recipe from the first one."""
+    """Return the corrections that turn the first recipe into the second."""
     at_first = set(first.columns)
     return _text(choice for choice in wanted.columns if choice not in at_first)
 
 
-# What the options that decide upon a question are called, the other one, and the settings that they are.
+# Labels of the answers to each question, with the settings they make.
 _ANSWERS: dict[str, dict[str, dict[str, str]]] = {
     "dates": {"Day first": {"dates": "day"}, "Month first": {"dates": "month"}},
     "header": {"It is a row": {"header": "no"}, "It names the columns": {"header": "yes"}},
@@ -67,10 +67,10 @@ _ANSWERS: dict[str, dict[str, dict[str, str]]] = {
 
 
 def ask(settings: Settings, first: Recipe, columns: tuple[Column, ...]) -> None:
-    """Ask what could be read in another way, with its choices."""
+    """Draw a question with its answers for each ambiguity of the file."""
     reading = first.reading
     if reading.kind == "table" and reading.header == "no" and settings["header"] == "auto":
-        sentence = "The first line holds values, so it was taken for a row, and the columns are numbered."
+        sentence = "The first line contains values; it was read as a row, and columns are numbered."
         question(settings, "header", sentence, _ANSWERS["header"])
     asked = {column.option: column for column in columns if column.question}
     for option, column in asked.items():
@@ -89,7 +89,7 @@ def ask(settings: Settings, first: Recipe, columns: tuple[Column, ...]) -> None:
 
 
 def _ask_for_words(settings: Settings, first: Recipe, few: list[str]) -> None:
-    """Ask which columns of few whole numbers are categories."""
+    """Draw the question which columns with few distinct integers are categories."""
     key = f"data_words_{settings['file'][:8]}"
     chosen = first.corrected(choices(settings["columns"]))
     st.session_state[key] = [c.name for c in chosen.columns if c.name in few and c.kind == "word"]
@@ -103,8 +103,8 @@ def _ask_for_words(settings: Settings, first: Recipe, few: list[str]) -> None:
 
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_ask_words"):
         st.markdown(
-            ":material/help: These columns hold few different whole numbers. Which of them are "
-            "names of something, and so categories?",
+            ":material/help: These columns contain few distinct integers. Which of them are codes of "
+            "categories?",
             width="stretch",
         )
         st.pills(
@@ -119,7 +119,7 @@ def _ask_for_words(settings: Settings, first: Recipe, few: list[str]) -> None:
 
 
 def question(settings: Settings, name: str, sentence: str, answers: Mapping[str, Mapping[str, str]]) -> None:
-    """Draw a question, and a button for every answer, which sets some settings."""
+    """Draw a question and a button for each answer."""
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"data_ask_{name}"):
         st.markdown(f":material/help: {sentence}", width="stretch")
         for place, (label, answer) in enumerate(answers.items()):
@@ -128,9 +128,9 @@ def question(settings: Settings, name: str, sentence: str, answers: Mapping[str,
 
 
 def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...]) -> None:
-    """Draw the table; what is changed in it goes to the setting ``columns``."""
-    # The editor keeps its edits by itself, and adds them to the table that it is given. So it gets the same
-    # table until the setting changes by something else.
+    """Draw the table; edits go to the setting ``columns``."""
+    # The editor keeps its edits and applies them to its input table, which must therefore stay the same until
+    # the setting changes from elsewhere.
     about = (settings["file"], first.reading)
     base = st.session_state.get(_BASE)
     if base is None or base["about"] != about or base["present"] != settings["columns"]:
@@ -184,8 +184,8 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
                 options=list(KIND_WORDS.values()),
                 required=True,
                 width=110,
-                help="A number is one feature; a category one of 0 and 1 for each of its words; a date "
-                "becomes year, month, weekday and hour; a text is the words in it.",
+                help="A number is one feature; a category one binary feature per level; a date "
+                "becomes year, month, weekday and hour; a text becomes its words.",
             ),
             "Missing": st.column_config.NumberColumn(
                 format="localized", width=80, help="Rows without a value in this column."
@@ -194,16 +194,16 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
                 options=list(MISSING_WORDS.values()),
                 required=True,
                 width=140,
-                help="Filled in, a number is the mean and a category none of its words. Marked, a feature "
-                "of 0 and 1 says where it was missing: a level of its own.",
+                help="Filling in uses the mean of a number and no level of a category. Marking adds a binary "
+                "feature for missing values.",
             ),
             "Different": st.column_config.NumberColumn(
-                format="localized", width=80, help="How many different values there are."
+                format="localized", width=80, help="Number of distinct values."
             ),
             "Examples": st.column_config.TextColumn(width=190),
             "Note": st.column_config.TextColumn(width=290),
         },
-        alt="The columns of the file: how each is used, what is missing, and what becomes of that.",
+        alt="Columns of the file with type, missing values and their treatment.",
     )
 
 

@@ -36,17 +36,17 @@ from fmviz.ui.train.settings import train_query
 from fmviz.ui.watching import done, failure
 
 _READING = tuple(field.name for field in fields(Reading))
-# Settings that a recipe has under the same name.
+# Settings with the same name in a recipe.
 _RECIPE = ("target", "task", "positive", "logarithm", "scaling", "rare", "numbers")
 _HELP = {
-    "kind": "What the file is.",
-    "encoding": "How its bytes stand for letters. Choose another if words look wrong.",
-    "delimiter": "What divides the columns.",
-    "header": "Whether the first line names the columns.",
-    "decimal": "What divides a number from its decimals; the other sign then divides thousands.",
-    "lines": "Lines with more fields than there are columns are an error, or left out and counted.",
-    "dates": "What comes first in dates such as 05/03/2020.",
-    "base": "The index of the first feature of a libsvm file.",
+    "kind": "Format of the file.",
+    "encoding": "Character encoding. Choose another if text looks garbled.",
+    "delimiter": "Column separator.",
+    "header": "Whether the first line contains column names.",
+    "decimal": "Decimal separator; the other sign then separates thousands.",
+    "lines": "Treatment of lines with too many fields: an error, or skipped and counted.",
+    "dates": "Order of day and month in dates such as 05/03/2020.",
+    "base": "Index of the first feature in a libsvm file.",
 }
 _WORDS = {
     "utf-8": "UTF-8",
@@ -70,54 +70,55 @@ _WORDS = {
 }
 _LONGEST_CORRECTIONS = 6_000
 TABLE: tuple[Setting, ...] = (
-    Text("file", help="The hash of the file that is looked at."),
-    Text("title", "", 80, help="What the data are called."),
+    Text("file", help="Hash of the file."),
+    Text("title", "", 80, help="Name of the data."),
     Text(
         "paste",
-        help="A table, with the names of its columns in the first line; copied from a spreadsheet, say.",
+        help="A table with column names in the first line, for instance from a spreadsheet.",
     ),
     *(
         ParamSpec(name, "choice", choices[0], choices=choices, help=_HELP[name])
         for name, choices in CHOICES.items()
     ),
-    ParamSpec("skip", "int", 0, 0, 1_000, help="So many lines before the table are left out."),
-    Text("missing", help="Words that stand for missing values, separated by commas."),
-    columns.Corrections("columns", limit=_LONGEST_CORRECTIONS, help="What was corrected about the columns."),
-    Text("target", help="The column that the model predicts."),
+    ParamSpec("skip", "int", 0, 0, 1_000, help="Number of lines to skip before the table."),
+    Text("missing", help="Codes of missing values, separated by commas."),
+    columns.Corrections("columns", limit=_LONGEST_CORRECTIONS, help="Corrected column types."),
+    Text("target", help="Column to predict."),
     ParamSpec(
         "task",
         "choice",
         "auto",
         choices=TASKS,
-        help="A number, one class against all others, every class, or classes in an order, such as ratings. "
-        "Auto takes words, and two different values, for classes.",
+        help="A number, one class against all others, every class, or ordered classes such as ratings. Auto "
+        "treats text, or two distinct values, as classes.",
     ),
-    Text("positive", help="The class that is told from all others."),
+    Text("positive", help="Class to separate from all others."),
+    Text("also", help="Further target columns, separated by tabs: all numbers, or all yes/no."),
     Text(
-        "also", help="Further columns that are predicted with it, separated by tabs: numbers, or yes and no."
+        "order",
+        help="Classes in ascending order, separated by commas; default: numeric or alphabetical order.",
     ),
-    Text("order", help="Classes in an order, ascending, separated by commas; by size or letters without it."),
     ParamSpec(
         "logarithm",
         "bool",
         False,
-        help="Fits to the logarithm of a positive number, in which errors are shares of it; predictions are "
-        "told in its own unit.",
+        help="Fits the logarithm of a positive target, for relative errors; predictions are reported in the "
+        "original unit.",
     ),
     ParamSpec(
         "scaling",
         "choice",
         "standard",
         choices=SCALINGS,
-        help="Regularizers weigh features by their scale: without scaling, one in large units costs less.",
+        help="Penalties depend on the scale of features: without scaling, features with large values are "
+        "penalized less.",
     ),
     ParamSpec(
         "numbers",
         "choice",
         "auto",
         choices=NUMBERS,
-        help="A curve follows a number up and down; a straight line only rises or falls. By default "
-        "validation decides.",
+        help="Curves can rise and fall; straight lines are monotone. By default validation decides.",
     ),
     ParamSpec(
         "rare",
@@ -125,10 +126,10 @@ TABLE: tuple[Setting, ...] = (
         1,
         1,
         1_000,
-        help="Words in fewer rows than this share one feature, “(other)”; 1 keeps all.",
+        help="Levels in fewer rows share one feature, “(other)”; 1 keeps all levels.",
     ),
     ParamSpec(
-        "rank", "int", 10, 1, 200, symbol="k", help="Columns of P; more can be told apart, and cost more."
+        "rank", "int", 10, 1, 200, symbol="k", help="Columns of P; more are more expressive and cost more."
     ),
     ParamSpec(
         "validation",
@@ -136,15 +137,15 @@ TABLE: tuple[Setting, ...] = (
         0.25,
         0,
         0.9,
-        help="The share of rows kept out of training and used to validate.",
+        help="Share of rows held out of training for validation.",
     ),
     ParamSpec(
         "outputs",
         "choice",
         "each",
         choices=("each", "shared"),
-        help="Classes, labels or targets either have a machine each, with factors of its own, or are fitted "
-        "together on a few bases that all of them share.",
+        help="Classes, labels or targets have separate machines with separate factors, or share a few bases "
+        "in a joint fit.",
     ),
     *strengths.TABLE,
 )
@@ -163,8 +164,8 @@ def render() -> None:
         shell.heading(
             settings,
             "Your data",
-            "Upload a table, say what is to be predicted, and see which interactions matter in it. The file "
-            "stays on the computer that serves this page.",
+            "Upload a table, choose the target, and see which interactions matter. The file stays on the "
+            "computer that serves this page.",
         )
         if settings["file"]:
             _file(settings, linked)
@@ -182,7 +183,7 @@ def _bring(settings: Settings) -> None:
         st.error(plain(refused), icon=":material/block:")
     if settings.shows("example", "Example"):
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_first"):
-            st.markdown("First time here? See it with 20,000 flights from New York: which of them were late?")
+            st.markdown("First visit? Try 20,000 flights from New York: which of them were late?")
             widgets.action(
                 settings,
                 "example",
@@ -213,7 +214,7 @@ def _bring(settings: Settings) -> None:
 
 
 def _uploader(settings: Settings) -> None:
-    label = "A file: CSV, TSV, libsvm or Parquet, optionally gzipped"
+    label = "CSV, TSV, libsvm or Parquet file, optionally gzipped"
     if not settings.shows("upload", label):
         return
     number = st.session_state.setdefault(_UPLOAD, 0)
@@ -236,7 +237,7 @@ def _uploaded(settings: Settings, key: str) -> None:
 
 
 def _take(settings: Settings, data: bytes, name: str, **changes: Any) -> None:
-    """Look at a file from here on."""
+    """Open a file."""
     brought = session_uploads.of_session()
     try:
         file = library.file_of(data)
@@ -259,7 +260,7 @@ def _example(settings: Settings) -> None:
 
 
 def open_set(settings: Settings, upload: Upload) -> None:
-    """Look at the file of a data set again, with all that was decided about it."""
+    """Reopen the file of a data set with its recipe."""
     recipe = upload.recipe
     settings.reset()
     settings.set(
@@ -288,15 +289,15 @@ def _file(settings: Settings, linked: bool) -> None:
         widgets.action(
             settings,
             "other",
-            "Take another",
+            "Choose another",
             icon=":material/swap_horiz:",
             on_click=settings.reset,
-            help="Close this file. Data sets made from it stay.",
+            help="Closes this file. Data sets created from it are kept.",
         )
     if size is None:
         st.error(
-            "The file of this link is not on this computer, or was not used for a week. Upload it again, "
-            "and then open the link, which holds what was decided about it.",
+            "The file of this link is not on this computer, or was deleted after a week without use. Upload "
+            "it again, then open the link, which contains the settings.",
             icon=":material/folder_off:",
         )
         return
@@ -313,9 +314,9 @@ def _file(settings: Settings, linked: bool) -> None:
     profile = library.profile(file, reading)
     first = first_recipe(profile.source, profile.columns)
     if first.target and settings["target"] not in {column.name for column in profile.columns}:
-        # Suggested, until somebody has chosen.
+        # Suggested until a target is chosen.
         settings.set(target=first.target, rare=first.rare)
-    # The plain rules, but for what was decided.
+    # The default rules, with the corrections.
     recipe = replace(
         first.corrected(columns.choices(settings["columns"])),
         also=tuple(name for name in settings["also"].split("\t") if name and name != settings["target"]),
@@ -337,7 +338,7 @@ def _file(settings: Settings, linked: bool) -> None:
                 horizontal=True, vertical_alignment="bottom", gap="medium", key="data_scaling_box"
             ):
                 enter = {
-                    "auto": "Whichever predicts better",
+                    "auto": "Chosen by validation",
                     "line": "Straight lines only",
                     "curve": "With curves",
                 }
@@ -345,9 +346,7 @@ def _file(settings: Settings, linked: bool) -> None:
                 scaled = {"standard": "Mean 0, deviation 1", "range": "From 0 to 1", "none": "As they are"}
                 widgets.param(settings, "scaling", "Scaled to", labels=scaled)
                 with st.container(width=330):
-                    widgets.param(
-                        settings, "rare", "Rows a word needs for a feature of its own", style="number"
-                    )
+                    widgets.param(settings, "rare", "Minimum rows per level", style="number")
         encoded = draw_size(settings, recipe, profile)
         draw_train(settings, recipe, encoded)
     strengths.draw(settings, recipe, encoded is not None, linked, top)
@@ -355,12 +354,12 @@ def _file(settings: Settings, linked: bool) -> None:
 
 def _unreadable(settings: Settings, view: TaskView) -> None:
     failure(view)
-    st.caption("If it is a table after all, say below how it is to be read; or take another file.")
+    st.caption("If the file is a table, set its format below; otherwise choose another file.")
     _reading(settings, None, expanded=True)
 
 
 def _notes(notes: Iterable[str]) -> None:
-    """Draw what was inferred; options of the command line are no use here."""
+    """Draw the inferred format, without hints at command-line options."""
     if lines := [re.split(r"[;.] `--", note)[0].rstrip(".") + "." for note in notes]:
         st.info("  \n".join(map(plain, lines)), icon=":material/info:")
 
@@ -371,24 +370,24 @@ def _first_rows(source: Source) -> None:
         st.caption(f"{len(source):,} rows, {source.X.shape[1]:,} features.")
         return
     head = source.table.head(_ROWS)
-    st.caption(f"The first of {len(source):,} rows, {source.table.shape[1]:,} columns.")
+    st.caption(f"First of {len(source):,} rows; {source.table.shape[1]:,} columns.")
     st.dataframe(
         head.astype("str").where(head.notna(), "").map(lambda cell: cell[:200]),
         hide_index=True,
         key="data_head",
-        alt="The first rows of the file, as they were read.",
+        alt="First rows of the file as parsed.",
     )
 
 
 def _reading(settings: Settings, reading: Reading | None, *, expanded: bool) -> None:
-    """Draw how the file is read; what was detected stands beside "auto"."""
+    """Draw the format settings; "auto" shows the detected value."""
     words = "" if reading is None else f": {_WORDS[reading.kind]}"
     if reading is not None and reading.kind == "table":
         words += f", {_WORDS[reading.encoding]}, {plain(reading.delimiter)}, decimal {plain(reading.decimal)}"
     kind = settings["kind"] if reading is None else reading.kind
     names = ["kind", "encoding", "delimiter", "header", "decimal", "dates", "lines", "skip", "missing"]
     names = {"libsvm": ["kind", "encoding", "base"], "parquet": ["kind", "dates", "missing"]}.get(kind, names)
-    with st.expander(f"How it is read{words}", icon=":material/tune:", expanded=expanded, key="data_reading"):
+    with st.expander(f"File format{words}", icon=":material/tune:", expanded=expanded, key="data_reading"):
         shown = [name for name in names if settings.shows(name, _LABELS.get(name) or widgets.title_of(name))]
         for place, name in enumerate(shown):
             if place % 4 == 0:
@@ -406,17 +405,17 @@ _LABELS = {
     "lines": "Lines that are too long",
     "skip": "Lines to skip",
     "dates": "Day or month first",
-    "missing": "Words for missing values",
+    "missing": "Codes of missing values",
     "base": "First index",
 }
 
 
-# More values are hardly levels.
+# More values are unlikely to be levels.
 _FEW = 12
 
 
 def draw_aim(settings: Settings, profile: Profile) -> None:
-    """Draw the target, the task and the class to tell from the others."""
+    """Draw the target, the task and the positive class."""
     known = {column.name: column for column in profile.columns}
     target = known.get(settings["target"])
     with st.container(border=True, key="data_aim"):
@@ -438,9 +437,9 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
                 "regression": "A number",
                 "binary": "One class against the rest",
                 "class": "Classes",
-                "ordinal": "Classes in an order",
+                "ordinal": "Ordered classes",
             }
-            widgets.param(settings, "task", "What it is", labels=labels, style="select")
+            widgets.param(settings, "task", "Task", labels=labels, style="select")
         if target is None:
             return
         with right:
@@ -448,19 +447,19 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
                 _classes(settings, target)
         number = settings["task"] in ("auto", "regression") and not settings["positive"]
         if settings["logarithm"] or (number and target.positive):
-            widgets.param(settings, "logarithm", "Its logarithm")
+            widgets.param(settings, "logarithm", "Logarithm")
         if len(known) > 2 and not settings["positive"]:
             _also(settings, [name for name in known if name != target.name])
 
 
 def _classes(settings: Settings, target: Column) -> None:
-    """Draw the order of classes, or the class to tell from the others."""
+    """Draw the order of classes, or the positive class."""
     levels, task = target.levels, settings["task"]
     if task == "ordinal" and len(levels) > 2:
         label = "In ascending order"
         widgets.control(settings, "order", st.text_input, label, placeholder=", ".join(levels[:_FEW]))
     elif levels and (task == "binary" or len(levels) == 2 or (target.kind == "word" and task == "auto")):
-        usual = "each for itself" if task == "auto" else "choose a class"
+        usual = "all classes" if task == "auto" else "choose a class"
         if len(levels) == 2:
             usual = "the later of two"
         widgets.control(
@@ -486,7 +485,7 @@ def _also(settings: Settings, names: list[str]) -> None:
         placeholder="none",
         disabled=settings.locks("also"),
         on_change=lambda: settings.set(also="\t".join(st.session_state[key])),
-        help="All of them numbers, or all of them yes and no. They are no features then.",
+        help="All numbers, or all yes/no. They are excluded from the features.",
     )
 
 
@@ -521,18 +520,18 @@ def draw_shelf(settings: Settings) -> None:
                 key=f"data_open_{upload.name}",
                 on_click=open_set,
                 args=(settings, upload),
-                help="Look at its columns, and encode it in another way.",
+                help="Open its columns and change the encoding.",
             )
             if upload.owner in ("", session_uploads.owner()):
                 widgets.confirm_delete(
                     f"data_delete_{upload.name}",
-                    f"**{plain(upload.title)}** and its file go for good; links and runs can no longer load "
+                    f"Deletes **{plain(upload.title)}** and its file; links and runs can no longer load "
                     "these data.",
                     partial(_delete, settings, upload),
                 )
     st.caption(
-        "These sets are listed in this session alone. Whoever has a link with the name of one can open it; "
-        "only the browser that brought it can delete it, and until then it stays on this computer."
+        "Only this session lists these data sets. Anyone with a link to one can open it; only the browser "
+        "that uploaded it can delete it from this computer."
     )
 
 
@@ -546,22 +545,22 @@ def _delete(settings: Settings, upload: Upload) -> None:
 
 _EPOCHS = 300
 _MANY = {
-    "class": ("classes", "each with a machine of its own"),
-    "ordinal": ("classes in this order", "a machine for each step between them"),
-    "several": ("labels", "each with a machine of its own"),
-    "regression": ("numbers, standardised", "a machine for each"),
+    "class": ("classes", "one machine each"),
+    "ordinal": ("ordered classes", "one machine per step between them"),
+    "several": ("labels", "one machine each"),
+    "regression": ("numbers, standardised", "one machine each"),
 }
 _SHARED = "all on one shared basis"
 
 
 def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | None:
-    """Draw the encoded size; return it, or None where it is not known or cannot be."""
-    st.subheader("What it becomes")
+    """Draw the encoded size; return it, or None if it is unknown."""
+    st.subheader("Encoded data")
     file = settings["file"]
     if not done(
         f"data:size:{library.name_of(file, recipe)}",
         lambda should_stop: library.sized(file, recipe, should_stop),
-        "Counting what this makes.",
+        "Counting features.",
         _cannot,
     ):
         return None
@@ -574,8 +573,8 @@ def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | No
         st.metric("Rows", f"{size.rows:,}", width="content")
         st.metric("Features", f"{size.features:,}", width="content")
         st.metric("Pairs of features", f"{pairs:,}", width="content")
-    lost = f" {size.dropped:,} rows are left out since a value is missing." if size.dropped else ""
-    # What an epoch on a shared basis takes depends on the bases that are there.
+    lost = f" {size.dropped:,} rows with missing values are left out." if size.dropped else ""
+    # The time of an epoch on a shared basis depends on the number of bases.
     span = "" if shared else f" {_EPOCHS} epochs take at most {duration(size.seconds(rank, _EPOCHS))}."
     st.markdown(f"{_goal(settings, size)}{lost}{span}")
     if needed > available_bytes():
@@ -585,10 +584,8 @@ def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | No
             icon=":material/memory:",
         )
     if size.features < 2:
-        st.warning(
-            "A single feature has none to interact with. Use more columns.", icon=":material/lightbulb:"
-        )
-    # The table above says how columns were read, and what is asked stands there, too.
+        st.warning("Interactions need at least two features. Use more columns.", icon=":material/lightbulb:")
+    # Column notes and questions are above.
     said = [column.note for column in profile.columns if column.note]
     _notes(note for note in size.notes if "`--" not in note and not any(words in note for words in said))
     with st.expander("Features by column", icon=":material/view_column:"):
@@ -597,19 +594,19 @@ def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | No
             hide_index=True,
             key="data_parts",
             height=35 * (min(len(size.columns), 10) + 1) + 3,
-            alt="How many features and non-zeros each column of the file becomes.",
+            alt="Number of features and non-zeros per column of the file.",
         )
     return size
 
 
 def _goal(settings: Settings, size: Size) -> str:
-    """Return what is predicted, in a sentence."""
+    """Return the prediction target as a sentence."""
     labels = [f"**{plain(label)}**" for label in size.labels]
     if size.task == "binary":
         n = size.counts[1]
-        return f"Whether it is {labels[1]}, as in {n:,} rows ({n / size.rows:.0%}), or {labels[0]}."
+        return f"Binary target: {labels[1]} in {n:,} rows ({n / size.rows:.0%}), otherwise {labels[0]}."
     if not labels:
-        return "A number, standardised: an error of 1 is one standard deviation."
+        return "Standardised number: an error of 1 is one standard deviation."
     if size.counts:
         labels = [f"{words} ({n:,})" for words, n in zip(labels, size.counts, strict=True)]
     many, how = _MANY[size.task]
@@ -624,13 +621,13 @@ def _cannot(view: TaskView) -> None:
 
 
 def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
-    """Draw the settings of a first fit, and the way into the menu of data sets."""
+    """Draw the settings of a first fit and the button that adds the data to the menu of data sets."""
     if settings.shows_any("rank", "validation", "outputs", "strengths", "keep"):
         st.subheader("Train")
     several = size is not None and size.outputs > 1
     shared = several and settings["outputs"] == "shared"
     with st.container(horizontal=True, vertical_alignment="bottom", key="data_first"):
-        # λ decides how many bases are shared.
+        # λ determines the number of shared bases.
         if not shared:
             with st.container(width=220):
                 widgets.param(settings, "rank", "Rank $k$", style="number")
@@ -641,7 +638,7 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
                 settings,
                 "outputs",
                 "Several outputs",
-                labels={"each": "A machine for each", "shared": "One shared basis"},
+                labels={"each": "Separate machines", "shared": "One shared basis"},
             )
         if not shared:
             labels = {"sparsest": "Sparsest within one standard error", "best": "Best prediction"}
@@ -654,11 +651,11 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
         disabled=size is None,
         on_click=_keep,
         args=(settings, recipe),
-        help="For the data set menu of this session: sweeps, comparisons and all other pages.",
+        help="Adds the data to the data set menu of this session, for all pages.",
     )
     st.caption(
-        "Means, deviations, words and curves are those of all rows that are kept, so that runs with other "
-        "splits and seeds have the same features."
+        "Means, deviations, levels and curves are computed on all rows, which gives runs with other splits "
+        "and seeds the same features."
     )
 
 
@@ -666,5 +663,5 @@ def _keep(settings: Settings, recipe: Recipe) -> None:
     owner = session_uploads.owner()
     upload = import_upload(settings["file"], recipe, settings["title"], owner=owner)
     session_uploads.remember(upload.name)
-    st.session_state[_MESSAGE] = f"{upload.title} is in the data set menu."
+    st.session_state[_MESSAGE] = f"{upload.title} was added to the data set menu."
     settings.set(dataset=upload.name)

@@ -1,4 +1,4 @@
-"""Train on an upload without settings: strengths by validation, the progress and the results."""
+"""First fit of an upload without settings: strengths by validation, progress and results."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ TABLE = (
         "choice",
         "sparsest",
         choices=("sparsest", "best"),
-        help="Of the strengths whose error is within one standard error of the smallest, those with the "
-        "fewest pairs of columns, which are easier to read; or those with the smallest error.",
+        help="Strengths with the fewest pairs of columns among those within one standard error of the "
+        "smallest error (easier to interpret), or those with the smallest error.",
     ),
 )
 PARTS = ("read", "search_stop")
@@ -49,12 +49,12 @@ _READ = "fmviz:data:read"
 
 
 def task_name(settings: Settings, recipe: Recipe) -> str:
-    """Return the name of the task that makes the first fit."""
+    """Return the name of the task that computes the first fit."""
     return f"strengths:{library.name_of(settings['file'], recipe)}:{settings.as_dict(*_OWN)}"
 
 
 def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool, top: DeltaGenerator) -> None:
-    """Draw the first fit: its button at the `top` of the page, how far it is, and what it has come to."""
+    """Draw the first fit: its button at the `top` of the page, its progress and its results."""
     file, title, own = settings["file"], settings["title"], settings.as_dict(*_OWN)
     key = task_name(settings, recipe)
 
@@ -74,26 +74,26 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool, top: 
         widgets.action(
             settings,
             "read",
-            "Train, and read the pairs in words",
+            "Train and describe pairs in words",
             icon=navigation.INTERACTIONS.icon,
             type="primary",
             disabled=not possible or (task is not None and task.state.active),
             on_click=read,
-            help="Nothing needs to be set; opens the page Interactions.",
+            help="Needs no settings; opens the Interactions page.",
         )
     if task is None:
         return
     fit = next((step for step in task.view().items if isinstance(step, FirstFit)), None)
     if fit is not None and st.session_state.pop(_READ, "") == key and fit.stored:
-        # Not by its address, which Streamlit would enter into the history of this page, too.
+        # Not by address, which Streamlit would also add to the history of this page.
         there = Settings("interactions", interactions.TABLE)
         there.reset()
         there.set(run=fit.stored)
         st.switch_page(navigation.INTERACTIONS.script)
     st.subheader("Choose the strengths by validation")
     st.markdown(
-        "Some forty strengths are tried, each on held-out rows, as `fmviz fit` does. A model is fitted with "
-        "those chosen, compared with an average over samples of a Bayesian machine, and fitted to all rows."
+        "Evaluates about forty strengths on held-out rows, like `fmviz fit`. The chosen model is compared "
+        "with an average over samples of a Bayesian machine, then fitted to all rows."
     )
     widgets.stop(settings, task, name="search_stop", shortcut=None)
     watch(
@@ -112,12 +112,12 @@ def _fitted(
     own: dict[str, Any],
     should_stop: Callable[[], bool],
 ) -> Iterator[Step]:
-    """Enter the data set where it is not there yet, and fit."""
+    """Register the data set if necessary, and fit."""
     name = import_upload(file, recipe, title, should_stop, owner).name
     changes = {name: own[name] for name in ("rank", "validation", "seed")}
     model = "fm"
     if own["outputs"] == "shared" and load_dataset(name).outputs:
-        # Bases are as many as that model suggests.
+        # The model suggests the number of bases.
         model = SharedBasis.name
         del changes["rank"]
     asked = replace(suggested(name, model), **changes)
@@ -147,7 +147,7 @@ def _draw(settings: Settings, key: str, view: TaskView) -> None:
     if fits:
         values = in_units(fits[0].end.metrics, fits[0].run.dataset.unit)
         measured = [f"{label} {value:.4g}" for label, value in values.items()]
-        st.caption(plain(f"The fit to the training rows: {', '.join(measured)}."))
+        st.caption(plain(f"Fit to the training rows: {', '.join(measured)}."))
     if fits and fits[0].trouble:
         st.error(plain(fits[0].trouble), icon=":material/database_off:")
     elif fits and not view.state.active:
@@ -155,7 +155,7 @@ def _draw(settings: Settings, key: str, view: TaskView) -> None:
 
 
 def _model(fit: FirstFit) -> bytes:
-    """Return what `fmviz fit` writes as model.npz."""
+    """Return the contents of the file model.npz of `fmviz fit`."""
     upload = library.find(fit.asked.dataset.name)
     assert upload is not None, "the data set was entered"
     sink = io.BytesIO()
@@ -179,14 +179,14 @@ def _takeaway(fit: FirstFit, last: FirstFit, strengths: str) -> None:
         navigation.page_link(
             navigation.INTERACTIONS,
             {"run": fit.stored} | ({"samples": "1"} if better else {}),
-            label="Its interactions, with intervals" if better else "Its interactions in words",
+            label="Interactions with intervals" if better else "Interactions in words",
         )
         widgets.download(
             "Model (npz)",
             partial(_model, last),
             f"model-{experiment.dataset}-seed{experiment.seed}.npz",
             key="data_search_model",
-            help="For `fmviz predict`: fitted to all rows, it predicts "
-            + ("by the average, which is better." if better else "as this fit does."),
+            help="For `fmviz predict`: fitted to all rows; predicts "
+            + ("by the average, which is better." if better else "like this fit."),
         )
-    widgets.python_block(source, "Searches and fits again, and prints every step.")
+    widgets.python_block(source, "Repeats search and fit, and prints every step.")

@@ -1,4 +1,4 @@
-"""Draw what columns do to predictions: each alone as a curve, and pairs of them as surfaces."""
+"""Effects of columns on predictions: single columns as curves, pairs of columns as surfaces."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from fmviz.ui.escape import plain
 from fmviz.ui.interactions.opened import Opened, read_samples
 from fmviz.ui.settings.state import Settings, Whole
 
-TABLE = (Whole("pair", help="The column whose curve, or the two whose surface is shown, by their numbers."),)
+TABLE = (Whole("pair", help="The column drawn as a curve, or two columns drawn as a surface, by number."),)
 _FIRST, _ACROSS = 6, 3
 _LISTED = 60
 _GREY = "color: #8b929c"
 
 
 def read(reading: Opened) -> ByColumns | None:
-    """Draw how far the reading by columns is; return the newest there is."""
+    """Draw the progress of the column effects; return the newest result."""
     return next((item for item in reversed(read_samples(reading) or ()) if isinstance(item, ByColumns)), None)
 
 
 def draw(settings: Settings, reading: Opened) -> None:
-    """Draw the ranking of columns and pairs of them, one of these, and every column alone."""
+    """Draw the ranking of columns and pairs of columns, the chosen one, and all single columns."""
     by = read(reading)
     if by is None:
         return
     used = reading.run.last.get("used_interactions", 0)
     d = reading.attributes.of_column.size
-    st.markdown(f"**{plain(by.sentences[0])}** In features: {used:,} of {d * (d - 1) // 2:,} pairs are used.")
+    st.markdown(f"**{plain(by.sentences[0])}** Pairs of features used: {used:,} of {d * (d - 1) // 2:,}.")
     if by.message:
         st.caption(plain(by.message))
     _chosen(settings, by)
-    st.subheader("Each column alone")
+    st.subheader("Single columns")
     mains = by.effects.mains["column"].tolist()
     _curves(by, mains[:_FIRST])
     if len(mains) > _FIRST:
@@ -60,7 +60,7 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
         shown = tuple(effects.pairs[["a", "b"]].iloc[0])
     _ranking(settings, by)
     for sentence in by.sentences[1:]:
-        st.caption(f"{plain(sentence)} Grey are pairs that are neither larger nor needed to predict.")
+        st.caption(f"{plain(sentence)} Grey pairs are neither larger nor needed for prediction.")
     names = [effects.columns[place].name for place in shown]
     st.subheader(plain(" × ".join(names)))
     if len(shown) == 1:
@@ -83,7 +83,7 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
 def _ranking(settings: Settings, by: ByColumns) -> None:
     effects, every, counted = by.effects, by.effects.ranked, by.counted
     table = every[["name", "size", "sentence"]]
-    # Of three lines where one of them wraps.
+    # Three lines, in case one wraps.
     row = 66 if table["sentence"].str.len().max() > 90 or table["name"].str.len().max() > 30 else 35
     small = [place >= 0 and not counted[place] for place in every["place"]]
 
@@ -108,17 +108,17 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
                 min_value=0.0,
                 max_value=float(table["size"].max()) or 1.0,
                 width=150,
-                help="The standard deviation over typical rows of what a column does alone, or of what a "
-                f"pair adds to what both do alone, in {plain(effects.unit)}.",
+                help="Standard deviation over typical rows: of a column's effect, or of a pair's effect "
+                f"beyond both single columns, in {plain(effects.unit)}.",
             ),
-            "sentence": st.column_config.TextColumn("Where it changes predictions most", width=560),
+            "sentence": st.column_config.TextColumn("Largest effect on predictions", width=560),
         },
-        alt="Columns and pairs of columns with what they change in predictions.",
+        alt="Columns and pairs of columns with their effects on predictions.",
     )
 
 
 def draw_matrix(settings: Settings, reading: Opened) -> None:
-    """Draw the sizes of all pairs of columns as a matrix; a click on a cell shows its surface."""
+    """Draw the typical sizes of all pairs of columns as a matrix; a click on a cell shows its surface."""
     by = read(reading)
     if by is None:
         return
@@ -148,6 +148,6 @@ def draw_matrix(settings: Settings, reading: Opened) -> None:
         max_height=520,
     )
     st.caption(
-        f"Every cell is a pair of columns: the typical size of what it adds, in {plain(by.effects.unit)}. "
-        "Click one to see its surface."
+        f"Each cell is the typical size of a pair of columns, in {plain(by.effects.unit)}. "
+        "Click a cell to see its surface."
     )

@@ -27,9 +27,9 @@ from fmviz.lab.store.table import title_of_run
 from fmviz.ui.escape import plain
 from fmviz.ui.watching import failure, watch
 
-# With more rows, passes over all of W take seconds.
+# Beyond this many rows, a pass over all of W takes seconds.
 _INLINE_ROWS = 5_000
-# Pairs of more columns are not ranked.
+# Maximum number of columns whose pairs are ranked.
 _MOST_COLUMNS = 150
 
 _Found = TypeVar("_Found")
@@ -42,25 +42,25 @@ class Opened:
     Attributes
     ----------
     run : StoredRun
-        What the store tells of it.
+        The stored run.
     experiment : Experiment
         Its settings.
     model : Model
-        With its own parameters; of several outputs, that of the one which is read.
+        The model with its parameters; with several outputs, the model of the chosen output.
     parameters : Parameters
-        The last ones.
+        The final parameters.
     attributes : Attributes
-        Of its data.
+        The attributes of the data.
     wording : Wording
-        Says what its weights do.
+        Describes effects in words.
     pairs : PairWeights or None
-        The weights of pairs.
+        The pair weights.
     no_pairs : str
-        Why there are none.
+        Why there are no pair weights.
     full_dataset : Dataset
-        The data; `attributes` are those of one of several outputs.
+        The data with all outputs; `attributes` describe the chosen output.
     output : int
-        Which.
+        The index of the chosen output.
     """
 
     run: StoredRun
@@ -81,7 +81,7 @@ class Opened:
 
     @property
     def by_columns(self) -> bool:
-        """Whether the model can be read by columns: of second order, with an output of its own."""
+        """Whether column effects apply: second order, with separate outputs."""
         own = isinstance(self.model, FactorizationMachine) and not self.experiment.model.multi_output
         return own and 1 < len(self.attributes.columns) <= _MOST_COLUMNS
 
@@ -104,12 +104,10 @@ def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0
     experiment = stored.experiment
     parameters = _runs.parameters(stored.id)
     if parameters is None:
-        raise ValueError(
-            f"{title_of_run(stored)} ended before its first epoch and has no parameters to read."
-        )
+        raise ValueError(f"{title_of_run(stored)} ended before its first epoch and has no parameters.")
     if not parameters.finite():
         raise ValueError(
-            f"{title_of_run(stored)} has diverged: its parameters are no finite numbers. Train it with "
+            f"{title_of_run(stored)} has diverged: its parameters are not finite. Train again with "
             "stronger penalties or another solver."
         )
     full_dataset = load_dataset(experiment.dataset)
@@ -124,7 +122,7 @@ def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0
         pairs = pairs_of(single, parameters)
     except ValueError as error:
         why = str(error)
-    # Of classes fitted together a single score is no log-odds.
+    # With classes fitted jointly, a single score is not a log-odds.
     compared = full_dataset.task == "class" and model.multi_output
     return Opened(
         stored,
@@ -158,11 +156,11 @@ def calculated(
     reading : Opened
         The run.
     name : str
-        Names the result, with whatever it depends on beside the run.
+        Identifies the result, including everything it depends on besides the run.
     make : callable
-        Takes a function that it calls now and then.
+        Computes the result; takes a progress callback.
     what : str
-        What is being done, for people.
+        Description of the calculation for the user.
     """
     assert reading.pairs is not None
     n_rows = reading.pairs.rows.size
@@ -177,25 +175,25 @@ def calculated(
 
         yield make(between)
 
-    results = in_background(reading, name, stream, f"{what} {n_rows:,} rows of P are not zero.")
+    results = in_background(reading, name, stream, f"{what} P has {n_rows:,} non-zero rows.")
     return results[0] if results else None
 
 
 def in_background(reading: Opened, name: str, make: Make, words: str, later: str = "") -> list[Any] | None:
-    """Return the results so far of a task, None before the first; draw how far it is, Stop and Start again.
+    """Return a task's results so far (None before the first); draw its progress and buttons.
 
     Parameters
     ----------
     reading : Opened
         The run.
     name : str
-        Names the task, with whatever it depends on beside the run.
+        Identifies the task, including everything it depends on besides the run.
     make : callable
-        Yields the results, and `Message` for how far it is.
+        Yields results, and a `Message` for progress.
     words : str
-        What is being done, for people; a `Message` says it instead.
+        Description of the task for the user, replaced by each `Message`.
     later : str
-        What is being done after the first result.
+        Description of the work after the first result.
     """
     tasks, id = manager(), f"{name}:{reading.key}"
     task = tasks.get(id) or tasks.submit(id, make)
@@ -236,13 +234,13 @@ def in_background(reading: Opened, name: str, make: Make, words: str, later: str
 
 
 def read_samples(reading: Opened) -> list[Any] | None:
-    """Return samples and, where the model can be read by columns, what they and the fit say of these."""
+    """Return posterior samples and, where they apply, the column effects of samples and fit."""
     return in_background(
         reading,
         "columns",
         partial(_read, reading),
-        "Reading the columns." if reading.by_columns else "Drawing samples of a Bayesian machine.",
-        "Fitting to shuffled targets, to see how large pairs grow by chance.",
+        "Computing column effects." if reading.by_columns else "Sampling a Bayesian machine.",
+        "Fitting to shuffled targets for the size of pairs under chance.",
     )
 
 
@@ -253,7 +251,7 @@ def _read(reading: Opened, should_stop: Callable[[], bool]) -> Iterator[Message 
 
 
 def latest_by_columns(reading: Opened) -> ByColumns:
-    """Return the newest reading by columns, made now where there is none."""
+    """Return the newest column effects; compute them if there are none."""
     task = manager().get(f"columns:{reading.key}")
     items = () if task is None else task.view().items
     if not any(isinstance(item, ByColumns) for item in items):

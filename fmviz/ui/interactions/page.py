@@ -1,4 +1,4 @@
-"""The page Interactions: pairs, attributes, the matrix W, one prediction, and outliers of a stored run."""
+"""The page Interactions: columns, pairs, the matrix W, a single prediction and outliers of a stored run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fmviz.ui.widgets import OUTPUT, choose_output
 
 OFFERED = 100
 _VIEWS = {
-    # The name in links of an earlier reading by attributes.
+    # The name of this view in older links.
     "attributes": "Columns",
     "pairs": "Pairs of features",
     "matrix": "Matrix",
@@ -37,17 +37,17 @@ _VIEWS = {
     "suspects": "Wrong rows",
 }
 TABLE = (
-    Text("run", limit=40, help="The run that is read, by its id."),
-    ParamSpec("view", "choice", "attributes", choices=tuple(_VIEWS), help="How the model is read."),
+    Text("run", limit=40, help="Id of the run."),
+    ParamSpec("view", "choice", "attributes", choices=tuple(_VIEWS), help="View of the model."),
     OUTPUT,
     *pairs.TABLE,
     *columns.TABLE,
     *row.TABLE,
     *pairs.SAMPLES,
 )
-# Settings that refer to one run and are reset with another.
+# Settings that are reset when another run is chosen.
 _OWN = ("output", "find", "pair", "row", "change", "seek")
-# Number of attributes in the table and in the file.
+# Maximum number of attributes in the table and in the file.
 _COLUMNS, _IN_FILE = 24, 200
 
 
@@ -58,14 +58,14 @@ def render() -> None:
         shell.heading(
             settings,
             "Interactions",
-            "Read a model that has been trained: which features act together, how strongly, in which unit, "
-            "and how a single prediction comes about.",
+            "Inspect a trained model: which features interact, how strongly and in which unit, and the terms "
+            "of a single prediction.",
         )
         runs = store()
         run = _pick(settings, runs)
         job = manager().job(settings["run"])
         if job is not None and job.state.active:
-            st.info("This run is being trained. Its interactions are shown when it ends.")
+            st.info("This run is still training. Its interactions appear when it ends.")
             train = {**job.experiment.to_query(), "run": job.id}
             navigation.page_link(navigation.TRAIN, train, label="Watch it in Train")
         elif run is None:
@@ -75,20 +75,20 @@ def render() -> None:
 
 
 def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
-    """Draw the menu of runs; return the chosen run, where it is in the store."""
+    """Draw the menu of runs; return the chosen run if it is in the store."""
     known = {run.id: run for run in runs.runs(limit=OFFERED) if run.ended and run.last}
     wanted = settings["run"]
     known |= {run.id: run for run in runs.get_many([wanted]) if run.last}
     missing, trained = wanted and wanted not in known, manager().job(wanted) is not None
     if missing and not trained:
         st.warning(
-            f"The run {plain(wanted)} of this link is not in this store. Choose another, or import it on the "
-            "page Runs.",
+            f"The run {plain(wanted)} of this link is not in this store. Choose another run, or import it "
+            "with `fmviz runs import`.",
             icon=":material/link_off:",
         )
     if not known or (missing and trained):
         return None
-    # The run of the link is offered even if it is unknown.
+    # The menu lists the run of the link even if it is unknown.
     names = {} if wanted in known else {wanted: f"{wanted} (not here)", "": "Choose a run"}
     names |= {run: f"{title_of_run(stored)} ({run[:4]})" for run, stored in known.items()}
     widgets.control(
@@ -98,7 +98,7 @@ def _pick(settings: Settings, runs: RunStore) -> StoredRun | None:
         "Run",
         list(names),
         format_func=names.__getitem__,
-        help=f"The newest {OFFERED}; the page Runs has all.",
+        help=f"The newest {OFFERED}; the Runs page lists all.",
         width=560,
         then=lambda: settings.reset(*_OWN),
     )
@@ -146,10 +146,10 @@ def _header(reading: Opened) -> None:
     run, dataset, wording = reading.run, reading.dataset, reading.wording
     what = f"f is {wording.what}" if wording.binary else f"f predicts {dataset.target_name}"
     if wording.scale != 1.0:
-        what += ", and effects are in its own unit"
+        what += ", and effects are in its unit"
     used = [run.last.get(f"used_{name}", 0) for name in ("interactions", "features")]
     figures = [f"{used[0]:,} interactions of {used[1]:,} features"]
-    # The most telling metric of predictions, and that of the truth.
+    # The primary metric of predictions, and the metric of support recovery.
     telling = {COLUMNS[name].on_rows: name for name in reversed(listed(run.last))}
     values = in_units({name: run.last[name] for name in telling.values()}, dataset.unit)
     figures += [plain(f"{label} {value:.4g}") for label, value in values.items()]
@@ -174,18 +174,18 @@ def _header(reading: Opened) -> None:
         widgets.save_page("interactions_report", page, f"interactions-{run.id[:6]}")
     if run.data_hash and data_hash(reading.full_dataset) != run.data_hash:
         st.warning(
-            "The data set has other numbers now than when this run was trained: counts and rows below are of "
-            "the new ones. Train it anew to be safe.",
+            "The data set has changed since this run was trained; counts and rows below use the new data. "
+            "Train the model again to be safe.",
             icon=":material/sync_problem:",
         )
 
 
 def _empty(settings: Settings) -> None:
-    """Draw a link that trains an example, unless a link hides the choice of a run."""
+    """Draw a link that trains an example, unless the choice of a run is hidden."""
     if settings.shows("run"):
         name = next(n for n in ("flights", "planted_interactions") if dataset_spec(n).unavailable() is None)
         with st.container(border=True, key="interactions_empty"):
-            st.markdown("No run is chosen yet. Open one from *Train* or *Runs*, or train an example:")
+            st.markdown("No run chosen. Open one from *Train* or *Runs*, or train an example:")
             navigation.page_link(
                 navigation.TRAIN,
                 train_query(suggested(name)),
@@ -194,14 +194,14 @@ def _empty(settings: Settings) -> None:
             )
 
 
-# ------------------------------------------------------------------------------------ rows that look wrong
+# ------------------------------------------------------------------------------------------------ outliers
 
 
 def _draw_suspects(reading: Opened) -> None:
-    """Draw outliers, from a fit with a capped loss in the background if the run has none."""
+    """Draw outliers; a run without a capped loss is refitted with one in the background."""
     if reading.model.multi_output:
         st.info(
-            "Rows look wrong to a machine of one output, or of one class against all others.",
+            "Outliers need a model with one output, or one class against all others.",
             icon=":material/info:",
         )
         return
@@ -209,7 +209,7 @@ def _draw_suspects(reading: Opened) -> None:
     def make(should_stop: Callable[[], bool]) -> Iterator[Suspicion]:
         yield suspicious_rows(reading.experiment, reading.parameters, reading.output, should_stop)
 
-    results = in_background(reading, "suspects", make, "Fitting with a cap.")
+    results = in_background(reading, "suspects", make, "Fitting with a capped loss.")
     if not results:
         return
     suspicion = results[-1]
@@ -228,17 +228,15 @@ def _draw_suspects(reading: Opened) -> None:
             "off by": st.column_config.NumberColumn(
                 "Off by",
                 format="%.4g",
-                help="1 − y·f: 0 is the margin, above 1 the prediction is the other class."
+                help="1 − y·f: 0 on the margin, above 1 if the other class is predicted."
                 if errors.binary
-                else "The prediction minus the data.",
+                else "Prediction minus target.",
             ),
             "wrong in truth": st.column_config.CheckboxColumn("Wrong in truth"),
         },
-        alt="The rows that are furthest off, with their values.",
+        alt="Rows with the largest deviations, and their values.",
     )
-    more = (
-        f" The first {LISTED} of {places.size:,} are shown; the file has all." if places.size > LISTED else ""
-    )
+    more = f" Showing {LISTED} of {places.size:,} rows; the file has all." if places.size > LISTED else ""
     with st.container(horizontal=True, vertical_alignment="center", key="suspects_box"):
         widgets.download(
             "These rows (CSV)",
@@ -246,4 +244,4 @@ def _draw_suspects(reading: Opened) -> None:
             f"suspicious-{reading.run.id[:6]}.csv",
             key="suspects_csv",
         )
-        st.caption(f"A row that is far off may be an error, or what the model does not know.{more}")
+        st.caption(f"A large deviation may be a data error, or something the model cannot represent.{more}")

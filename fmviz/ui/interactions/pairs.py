@@ -1,4 +1,4 @@
-"""Draw the strongest pairs as a table and a matrix, with intervals from posterior samples."""
+"""The strongest pairs as a table and a matrix, with intervals from posterior samples."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ TABLE = (
     Text(
         "find",
         limit=200,
-        help="Parts of names of features or columns; several with semicolons between, of which a pair "
-        'must have each. "In quotation marks" whole names.',
+        help="Parts of feature or column names. Separate several by semicolons; a pair must match "
+        'all of them. "Quoted" names match exactly.',
     ),
 )
 
 
 def draw(settings: Settings, reading: Opened) -> None:
-    """Draw the part, with intervals where there are samples."""
+    """Draw the view, with intervals where there are samples."""
     average = _choose_samples(settings, reading)
     if reading.pairs is None:
         st.info(plain(reading.no_pairs), icon=":material/block:")
@@ -53,7 +53,7 @@ def draw(settings: Settings, reading: Opened) -> None:
     def make(between: Any) -> Ranking:
         assert reading.pairs is not None
         hits = name_matches(settings["find"], dataset.feature_names, dataset.groups)
-        # Levels of one column, or parts of a curve, are no pairs that act together.
+        # Levels of one column, or parts of one curve, do not interact with each other.
         return reading.pairs.ranked(MOST, reading.attributes.of_column, hits, between)
 
     name = f"pairs:{settings['find']}"
@@ -61,27 +61,27 @@ def draw(settings: Settings, reading: Opened) -> None:
     if ranking is None:
         return
     if not ranking.total:
-        fits = "No used pair fits the search." if settings["find"] else ranking_words(ranking, higher=False)
+        fits = (
+            "No used pair matches the search." if settings["find"] else ranking_words(ranking, higher=False)
+        )
         st.info(plain(fits), icon=":material/grid_off:")
         return
     table = _table(f"{reading.key}:{name}", reading, ranking)
     st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
     st.caption(plain(ranking_words(ranking, higher=len(orders_of(reading.model)) > 1)))
     if average is None:
-        st.caption(
-            "Strengths shrink the weights of a fit: read their order and sign, rather than their size."
-        )
+        st.caption("Regularization shrinks weights: their order and sign are more reliable than their size.")
     else:
         table = table.join(average.intervals(*ranking.sets.T).set_axis(table.index))
     _in_words(table, reading.wording)
     if (table["rows_with_both"] == 0).any():
         st.caption(
-            "Pairs with 0 rows never occur together in these data: the regularizer left them, and they "
-            "change no prediction here."
+            "Features of pairs with 0 rows never occur together in these data; their weights change no "
+            "prediction here."
         )
 
 
-@st.cache_resource(max_entries=16, show_spinner="Counting how often they occur together.")
+@st.cache_resource(max_entries=16, show_spinner="Counting co-occurrences.")
 def _table(name: str, _reading: Opened, _ranking: Ranking) -> pd.DataFrame:
     return table_of_pairs(_ranking.sets, _ranking.weight, _reading.dataset, _reading.wording)
 
@@ -89,7 +89,7 @@ def _table(name: str, _reading: Opened, _ranking: Ranking) -> pd.DataFrame:
 # --------------------------------------------------------------------------------------------------- table
 
 
-# Sentences longer than their column wrap if rows are tall enough.
+# Tall rows let long sentences wrap.
 _LINE, _TALL = 35, 88
 _COLUMNS = {
     "sentence": "In words",
@@ -105,12 +105,12 @@ _SAMPLED = {
     "mean": (
         "Mean",
         "%.4g",
-        "The weight of the pair, averaged over the samples. What all levels of a column have in "
-        "common, which linear weights can take over, is that of this fit.",
+        "Mean weight of the pair over the samples. The part common to all levels of a column, which "
+        "linear weights can absorb, is taken from this fit.",
     ),
-    "lower": ("95 % from", "%.4g", "The lower end of the interval that holds 95 % of the samples."),
-    "upper": ("to", "%.4g", "Its upper end."),
-    "probability": ("Same sign", "%.3f", "The share of the samples whose weight has the sign of the mean."),
+    "lower": ("95 % from", "%.4g", "Lower end of the interval with 95 % of the samples."),
+    "upper": ("to", "%.4g", "Upper end of the interval."),
+    "probability": ("Same sign", "%.3f", "Share of samples whose weight has the sign of the mean."),
 }
 
 
@@ -132,20 +132,20 @@ def _in_words(table: pd.DataFrame, wording: Wording) -> None:
             "feature_i": st.column_config.TextColumn(_COLUMNS["feature_i"], width=140),
             "feature_j": st.column_config.TextColumn(_COLUMNS["feature_j"], width=140),
             "weight": st.column_config.NumberColumn(
-                _COLUMNS["weight"], format="%.4g", width=80, help=f"What x_i·x_j is multiplied by, in {unit}."
+                _COLUMNS["weight"], format="%.4g", width=80, help=f"Coefficient of x_i·x_j, in {unit}."
             ),
             "rows_with_both": st.column_config.NumberColumn(
                 _COLUMNS["rows_with_both"],
                 format="localized",
                 width=110,
-                help="The rows of the data in which both features are not zero.",
+                help="Rows in which both features are non-zero.",
             ),
             "spread": st.column_config.NumberColumn(
                 _COLUMNS["spread"],
                 format="%.3g",
                 width=95,
-                help=f"The root mean square of the pair's term over all rows, in {unit}: large "
-                "for pairs that weigh much and occur often.",
+                help=f"Root mean square of the pair's term over all rows, in {unit}: large "
+                "for pairs with large weights that occur often.",
             ),
             "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=340),
             **{
@@ -153,7 +153,7 @@ def _in_words(table: pd.DataFrame, wording: Wording) -> None:
                 for name, (label, digits, words) in _SAMPLED.items()
             },
         },
-        alt="Pairs of features with their weight, how often they occur together, and what they do in words.",
+        alt="Pairs of features with weight, co-occurrence count and effect in words.",
     )
 
 
@@ -165,34 +165,34 @@ SAMPLES = (
         "samples",
         "bool",
         False,
-        help="Draws samples of a Bayesian machine with the rank and the training rows of this run: an "
-        "interval for the weight of every pair, and how sure its sign is.",
+        help="Samples a Bayesian machine with the rank and training rows of this run, for an interval "
+        "of each pair's weight and the certainty of its sign.",
     ),
 )
 
 
 def _choose_samples(settings: Settings, reading: Opened) -> Average | None:
-    """Draw the switch for samples and their progress; return the average once they are drawn."""
+    """Draw the switch for samples and their progress; return the average once they are complete."""
     possible = reading.pairs is not None and reading.model.why_no_threshold() is None
-    if not possible or not widgets.param(settings, "samples", "Intervals, from samples"):
+    if not possible or not widgets.param(settings, "samples", "Intervals from samples"):
         return None
     results = read_samples(reading)
     if results is None:
         return None
     average = next((item for item in results if isinstance(item, Average)), None)
     if average is None:
-        st.info("Samples of these data at this rank take too long, or too much memory. Lower the rank.")
+        st.info("Sampling at this rank takes too much time or memory. Lower the rank.")
         return None
     words = plain(average.message)
     if reading.wording.log_odds:
         words += (
-            f" Means and intervals are those of a probit score times {average.scale:g}, which is close "
-            "to the log-odds."
+            f" Means and intervals are probit scores times {average.scale:g}, which approximates the "
+            "log-odds."
         )
     elif average.posterior.binary:
         words += (
-            " Means and intervals are those of a probit score: compare them with each other, not with "
-            "the weights of this fit."
+            " Means and intervals are on the probit scale: compare them with each other, not with the "
+            "weights of this fit."
         )
     st.caption(f":material/stacked_line_chart: {words}")
     return average
@@ -214,24 +214,24 @@ def draw_matrix(reading: Opened) -> None:
         reading,
         "matrix",
         partial(_encoded, reading.pairs, reading.dataset.feature_names),
-        "Looking through all pairs for the strongest features.",
+        "Searching all pairs for the strongest features.",
     )
     if drawn is None:
         return
     payload, n_used = drawn
     if payload is None:
-        st.info("The model uses no pair: its matrix is zero.", icon=":material/grid_off:")
+        st.info("The model uses no pairs; the matrix is zero.", icon=":material/grid_off:")
         return
     which = (
-        f"These are the strongest {MOST_FEATURES} of {n_used:,} used features"
+        f"The {MOST_FEATURES} strongest of {n_used:,} used features"
         if n_used > MOST_FEATURES
-        else f"These are all {n_used:,} used features"
+        else f"All {n_used:,} used features"
     )
-    st.markdown(f"{which}, in the order of the data; features in no used pair are left out.")
+    st.markdown(f"{which}, in the order of the data. Features without a used pair are omitted.")
     matrix_view(payload, key="interactions_matrix")
     st.caption(
-        "Every cell is one pair; a feature with itself, grey, is no pair. Drag a box, double-click, or press "
-        "+ and − to zoom. A feature is as strong as the weights |w| of its pairs add up to."
+        "Each cell is one pair; the grey diagonal is not. Drag a box, double-click, or press + and − to "
+        "zoom. The strength of a feature is the sum of |w| over its pairs."
     )
 
 
@@ -244,7 +244,7 @@ def _encoded(pairs: PairWeights, names: tuple[str, ...], between: Any) -> tuple[
     codes, scale = encode_codes(np.where(used, never_zero(weight), 0.0), grey_diagonal=True)
     labels = [shortened(names[j], _LABEL) for j in features]
     n = features.size
-    caption = f"{np.count_nonzero(used) // 2:,} of {n * (n - 1) // 2:,} pairs are used"
+    caption = f"{np.count_nonzero(used) // 2:,} of {n * (n - 1) // 2:,} pairs used"
     panel = Panel(
         "Pairs",
         [CodesFrame(codes, scale, "", caption)],

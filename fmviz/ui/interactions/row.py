@@ -1,4 +1,4 @@
-"""Decompose one prediction, and recompute it with changed values and for every output."""
+"""Decomposition of a single prediction, recomputed with changed values and for every output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fmviz.ui.escape import plain, plain_label
 from fmviz.ui.interactions.opened import Opened
 from fmviz.ui.settings.state import Settings, Text
 
-# Beside each other where there is room.
+# Side by side on wide screens.
 _STYLE = """<style>
 .st-key-interactions_one_row:has(> :nth-child(2)) {
   display: grid; align-items: start; gap: 1rem; grid-template-columns: minmax(0, 1fr) minmax(0, 2.4fr)
@@ -38,16 +38,16 @@ TABLE = (
         "choice",
         "training",
         choices=("training", "validation"),
-        help="Rows that the model was fitted to, or rows that were kept out.",
+        help="Training rows or held-out rows.",
     ),
-    ParamSpec("row", "int", 1, 1, 1_000_000_000, help="Which of these rows, counted from 1."),
-    Text("change", limit=400, help="Attributes with another value than the row has, as number=value."),
-    Text("seek", limit=100, help="Shows the attributes whose names have this in them."),
+    ParamSpec("row", "int", 1, 1, 1_000_000_000, help="Number of the row within this set, from 1."),
+    Text("change", limit=400, help="Changed attributes, as number=value."),
+    Text("seek", limit=100, help="Shows attributes whose names contain this text."),
 )
 
 
 def draw(settings: Settings, reading: Opened) -> None:
-    """Draw the part."""
+    """Draw the view."""
     place = _pick(settings, reading)
     x = reading.attributes.row(place)
     changes = _changes(settings, reading)
@@ -59,7 +59,7 @@ def draw(settings: Settings, reading: Opened) -> None:
     now = decompose(model, parameters, changed) if changes else before
     if not math.isfinite(now.predicted):
         st.warning(
-            "With these values the prediction is too large for a number. Take some of them back.",
+            "With these values the prediction overflows. Revert some of them.",
             icon=":material/trending_up:",
         )
         now, changed = before, x
@@ -80,7 +80,7 @@ def draw(settings: Settings, reading: Opened) -> None:
 
 
 def _pick(settings: Settings, reading: Opened) -> int:
-    """Draw the choice of a row; return its place in the data."""
+    """Draw the choice of a row; return its index in the data."""
     experiment = reading.experiment
     n = reading.dataset.y.size
     train, held_out = split(n, experiment.validation, experiment.seed if experiment.validation else 0)
@@ -107,7 +107,7 @@ def _pick(settings: Settings, reading: Opened) -> int:
         place = int(rows[settings["row"] - 1])
         words = f"Row {place + 1:,} of the data."
         if not held_out.size:
-            words += " No rows were kept out of training in this run."
+            words += " This run has no held-out rows."
         st.caption(words, width="content")
     return place
 
@@ -116,7 +116,7 @@ def _pick(settings: Settings, reading: Opened) -> int:
 
 
 def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
-    """Return the changed values of attributes by their numbers, without invalid ones."""
+    """Return the valid changed values of attributes, by number."""
     changes: dict[int, float] = {}
     lost = []
     probe = np.zeros(reading.attributes.of_column.size)
@@ -125,7 +125,7 @@ def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
         try:
             at, value = int(name), float(text)
             if not 0 <= at < len(reading.attributes.all):
-                raise ValueError(f"{at} is no attribute.")
+                raise ValueError(f"{at} is not an attribute.")
             reading.attributes.all[at].encode_into(probe, value)
         except ValueError:
             lost.append(part)
@@ -133,8 +133,7 @@ def _changes(settings: Settings, reading: Opened) -> dict[int, float]:
         changes[at] = value
     if lost:
         st.warning(
-            f"From the link: {plain(', '.join(lost))} is no change of a value of these data; it was left "
-            "out.",
+            f"From the link: {plain(', '.join(lost))} does not fit these data and was left out.",
             icon=":material/link_off:",
         )
     return changes
@@ -152,7 +151,7 @@ def _controls(
                 "seek",
                 st.text_input,
                 "Find an attribute",
-                placeholder="those that matter most here",
+                placeholder="largest terms of this row",
                 icon=":material/search:",
             )
         shown = _shown(settings["seek"], reading, now)
@@ -162,7 +161,7 @@ def _controls(
         if len(shown) < len(every):
             st.caption(f"{len(shown) + len(kept):,} of {len(every):,} attributes.")
         st.button(
-            "Back to the row's own values",
+            "Restore the row's values",
             icon=":material/undo:",
             key="interactions_unchange",
             disabled=not changes or settings.locks("change"),
@@ -172,7 +171,7 @@ def _controls(
 
 
 def _shown(words: str, reading: Opened, now: Decomposition) -> list[int]:
-    """Return the attributes with a control: those that match the search, or those of the largest terms."""
+    """Return the attributes with a control: matches of the search, or those of the largest terms."""
     every = reading.attributes.all
     if len(every) <= _CONTROLS:
         return list(range(len(every)))
@@ -195,7 +194,7 @@ def _control(
     help_text = f"In the row: {attribute.words_for(was)}."
 
     def store() -> None:
-        """Set the changed value, or drop the change where it equals that of the row."""
+        """Set the changed value; drop the change if it equals the row's value."""
         if (new := st.session_state[key]) is not None:
             wanted = {place: x for place, x in {**changes, at: float(new)}.items() if place != at or x != was}
             settings.set(change=",".join(f"{place}={x!r}" for place, x in sorted(wanted.items())))
@@ -242,7 +241,7 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
                 wording.what[:1].upper() + wording.what[1:],
                 typeset(shown.predicted, ".4g"),
                 delta(shown.predicted, before.predicted),
-                "f(x). Above 0 the prediction is this class.",
+                "f(x). Above 0, this class is predicted.",
             )
         )
         chance, was = wording.probability(shown.predicted), wording.probability(before.predicted)
@@ -258,7 +257,7 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
         cells.append(("In the data", label, None, f"The row's {dataset.target_name}."))
     else:
         value, was = wording.prediction(shown.predicted), wording.prediction(before.predicted)
-        truth, words = wording.prediction(y), "The prediction minus the data."
+        truth, words = wording.prediction(y), "Prediction minus target."
         cells = [
             ("Prediction", typeset(value, ".5g"), delta(value, was), dataset.target_name),
             ("In the data", typeset(truth, ".5g"), None, dataset.target_name),
@@ -287,5 +286,5 @@ def _bars(reading: Opened, now: Decomposition, names: tuple[str, ...]) -> None:
     chart(
         figures.waterfall(labels, values, total, "prediction", f"in {wording.unit}"),
         key="interactions_waterfall",
-        alt=f"How the terms add up to {total:.5g}. The largest: {said}.",
+        alt=f"Waterfall of the terms that sum to {total:.5g}. Largest: {said}.",
     )

@@ -1,1 +1,1 @@
-"""The page Lessons, and the panel above the pages that they are about."""
+"""The page Lessons, and the lesson panel beside other pages."""

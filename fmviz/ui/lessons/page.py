@@ -17,8 +17,8 @@ def render() -> None:
         shell.heading(
             settings,
             "Lessons",
-            "Five to ten minutes each, on the pages themselves: you predict, then the engine calculates the "
-            "answer before your eyes.",
+            "Five to ten minutes each, on the pages themselves: predict a result, then watch fmviz compute "
+            "it.",
         )
         listed = [lesson for lesson in lessons().values() if lesson.listed]
         going = (item for item in listed if panel.progress(item.name).reached <= len(item.steps))
@@ -33,8 +33,8 @@ def render() -> None:
                 ):
                     _card(number, lesson, settings, first=lesson is next_up)
         st.caption(
-            ":material/school: For a class: *Teach*, at the foot of the sidebar of every page, makes a link "
-            "that hides or locks what you choose. A link with `?lesson=ti` begins that lesson."
+            ":material/school: For a class: *Teach*, at the foot of every sidebar, creates a link with "
+            "hidden or locked controls. A link with `?lesson=ti` opens that lesson."
         )
 
 

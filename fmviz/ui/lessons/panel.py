@@ -1,4 +1,4 @@
-"""The panel of a lesson above a page: text, prediction, answer, and the next step."""
+"""The panel of a lesson beside a page: text, prediction, answer, and the next step."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ _STYLE = """<style>
 
 
 PROGRESS_COOKIE = "fmviz-lessons"
-"""Where a browser remembers the steps that were reached."""
+"""The cookie with the steps reached."""
 
 
 @dataclass
 class Progress:
-    """How far a reader is in a lesson.
+    """The progress of a reader in a lesson.
 
     Attributes
     ----------
     reached : int
-        The furthest step that was opened; one more than there are once the lesson is finished.
+        The furthest step opened; the number of steps plus one for a finished lesson.
     said : dict
-        What was predicted, by step: the answers of these steps are revealed.
+        The reader's predictions by step; the answers of these steps are revealed.
     """
 
     reached: int = 0
@@ -72,9 +72,9 @@ class Progress:
 
 
 def progress(name: str) -> Progress:
-    """Return how far the reader is in a lesson; a new session begins with what the browser remembers."""
+    """Return the progress in a lesson; a new session starts from the browser's cookie."""
     if "fmviz:lessons" not in st.session_state:
-        # Any other port of this host may have set the cookie.
+        # Another port of this host may have set the cookie.
         steps = (item.partition(":") for item in st.context.cookies.get(PROGRESS_COOKIE, "").split("."))
         st.session_state["fmviz:lessons"] = {
             lesson: Progress(min(int(step), len(lessons()[lesson].steps) + 1))
@@ -86,13 +86,13 @@ def progress(name: str) -> Progress:
 
 
 def _remember() -> None:
-    """Have the browser remember the furthest step of every lesson."""
+    """Store the furthest step of every lesson in a cookie."""
     steps = st.session_state["fmviz:lessons"].items()
     set_cookie(PROGRESS_COOKIE, ".".join(f"{lesson}:{reader.reached}" for lesson, reader in steps))
 
 
 def state_of(lesson: Lesson, number: int) -> State:
-    """Return the page and state of a step, counted from 1: before or after its answer is revealed."""
+    """Return the page and state of a step, counted from 1, before or after its answer."""
     step = lesson.steps[min(number, len(lesson.steps)) - 1]
     return step.after if number in progress(lesson.name).said or not step.question else step.before
 
@@ -103,14 +103,14 @@ def script_of(page: str) -> str:
 
 
 def go(lesson: Lesson, number: int, here: str) -> None:
-    """Open a step of a lesson, on its page, in its state; to be called back by a button."""
+    """Open a step of a lesson on its page and in its state; a button callback."""
     state = state_of(lesson, number)
     query = {**state.query(), "lesson": lesson.name, "step": str(number)}
     Settings.move(query, None if state.page == here else script_of(state.page))
 
 
 def open_step(settings: Settings) -> None:
-    """Go from a link that names a lesson alone to its page and state, where there is such a lesson."""
+    """Open the page and state of a link that contains only a lesson, if the lesson exists."""
     lesson = lessons().get(settings["lesson"])
     if lesson is not None:
         go(lesson, settings["step"], here="")
@@ -118,14 +118,14 @@ def open_step(settings: Settings) -> None:
 
 
 def begin(lesson: Lesson, number: int, here: str, *, again: bool = False) -> None:
-    """Open a step from outside; `again` forgets what was predicted."""
+    """Open a step from outside the lesson; `again` discards the predictions."""
     if again:
         st.session_state.get("fmviz:lessons", {}).pop(lesson.name, None)
     go(lesson, number, here)
 
 
 def end(settings: Settings) -> None:
-    """Leave the lesson; the page stays as it is, with all its controls."""
+    """Leave the lesson; the page keeps its state and shows all controls."""
     lesson = lessons().get(settings["lesson"])
     Settings.free(settings.page, *{step.before.page for step in (lesson.steps if lesson else ())})
     settings.reset("lesson", "step")
@@ -133,7 +133,7 @@ def end(settings: Settings) -> None:
 
 @contextmanager
 def beside(settings: Settings) -> Iterator[None]:
-    """Draw the panel of the lesson that the settings name, where they name one; the page goes beside it."""
+    """Draw the lesson panel, if there is a lesson, beside the page."""
     if not settings["lesson"]:
         yield
         return
@@ -146,11 +146,11 @@ def beside(settings: Settings) -> Iterator[None]:
 
 
 def draw(settings: Settings) -> None:
-    """Draw the panel of the lesson that the settings name."""
+    """Draw the panel of the lesson in the settings."""
     lesson = lessons().get(settings["lesson"])
     if lesson is None:
         st.warning(
-            plain(f"There is no lesson {settings['lesson']!r}; there are {', '.join(map(repr, lessons()))}."),
+            plain(f"Unknown lesson {settings['lesson']!r}; available: {', '.join(map(repr, lessons()))}."),
             icon=":material/link_off:",
         )
         return
@@ -169,7 +169,7 @@ def draw(settings: Settings) -> None:
         if elsewhere:
             links = (link for group in navigation.NAVIGATION.values() for link in group)
             there = next(link.label for link in links if link.script == script_of(state.page))
-            st.markdown(f"This step is on the page *{there}*. Look around here as long as you like.")
+            st.markdown(f"This step of the lesson is on the page *{there}*.")
             st.button(
                 f"Back to {there}",
                 icon=":material/undo:",
@@ -227,8 +227,7 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
                 type="tertiary",
                 on_click=end,
                 args=(settings,),
-                help="Leaves the lesson. The page stays, with all its controls, and this browser remembers "
-                "the step.",
+                help="Leaves the lesson and shows all controls of the page. This browser remembers the step.",
             )
     st.progress(number / total)
 
@@ -236,7 +235,7 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
 def _button(
     settings: Settings, label: str, then: Callable[[], None], *, shortcut: str, **keywords: Any
 ) -> None:
-    """Draw a button with a key, which is told among the keys of the page."""
+    """Draw a button with a keyboard shortcut, listed among those of the page."""
     settings.shortcuts[shortcut] = label
     st.button(label, shortcut=shortcut, on_click=then, **keywords)
 
@@ -273,7 +272,7 @@ def _predict(settings: Settings, lesson: Lesson, number: int, question: Question
     if words and fixed:
         st.radio("Your prediction", words, index=words.index(said), **common)
     elif words:
-        # To choose is to predict: the answer takes no second click.
+        # A choice reveals the answer without a second click.
         with st.container(gap="xsmall", key="lesson_choices"):
             for place, choice in enumerate(words):
                 st.button(choice, key=f"{key}_{place}", width="stretch", on_click=reveal, args=(choice,))
@@ -292,7 +291,7 @@ def _predict(settings: Settings, lesson: Lesson, number: int, question: Question
                 type="primary",
                 shortcut="V",
                 disabled=not ready,
-                help=None if ready else "Predict first: a guess that turns out wrong is what you remember.",
+                help=None if ready else "Predict first: wrong guesses help you remember the answer.",
             )
 
 
@@ -303,9 +302,9 @@ def _reveal(lesson: Lesson, number: int, step: Step, values: dict[str, float]) -
         if question.choices:
             truth = "You were right."
             if not right:
-                truth = f"Not that one. It is: **{right_choice(question, values).words}**"
+                truth = f"Incorrect. The answer is: **{right_choice(question, values).words}**"
         else:
-            truth = f"You said {said:,.6g}. It is **{evaluate(question.answer, values):,.6g}**."
+            truth = f"Your prediction: {said:,.6g}. Correct: **{evaluate(question.answer, values):,.6g}**."
         if right:
             st.success(truth)
         else:
@@ -314,13 +313,13 @@ def _reveal(lesson: Lesson, number: int, step: Step, values: dict[str, float]) -
 
 
 def _task(lesson: Lesson, number: int) -> Task:
-    """Return the calculation of a step's numbers, begun before anybody asks for them."""
+    """Return the task that computes a step's numbers, started in advance."""
     step = lesson.steps[number - 1]
     return shared_task(f"lesson:{lesson.name}:{number}", lambda should_stop: calculate(step), again=False)
 
 
 def _when_ready(task: Task | None, body: partial[None]) -> None:
-    """Draw what needs a calculation's numbers, if any, or how long it has been going on."""
+    """Draw the content that needs computed numbers, or the elapsed time of their computation."""
     if task is None or (view := task.view()).state is TaskState.FINISHED:
         body({} if task is None else dict(view.items))
     elif view.state.ended:
@@ -328,7 +327,7 @@ def _when_ready(task: Task | None, body: partial[None]) -> None:
         again = partial(manager().forget, task.id)
         st.button("Calculate again", icon=":material/refresh:", key="lesson_again", on_click=again)
     else:
-        words = "The engine calculates the answer"
+        words = "Computing the answer"
         watch(task, lambda view: None, lambda view: (f"{words}: {view.elapsed:.0f} s.", None))
 
 
@@ -337,7 +336,7 @@ def _when_ready(task: Task | None, body: partial[None]) -> None:
 
 def _finished(settings: Settings, lesson: Lesson) -> None:
     st.markdown(f"#### :material/celebration: Finished: {plain(lesson.title)}")
-    st.markdown("You have seen:\n\n" + "\n".join(f"- {item}" for item in lesson.learn))
+    st.markdown("You learned:\n\n" + "\n".join(f"- {item}" for item in lesson.learn))
     following = lessons().get(lesson.next)
 
     def list_all() -> None:

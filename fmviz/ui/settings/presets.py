@@ -1,7 +1,6 @@
-"""Presets: instructive states of the pages, each with a title and a sentence.
+"""Presets: example states of the pages, each with a title and a sentence.
 
-A preset is one entry here. It appears in the popover *Presets* of its page, and on the start page if it is a
-card.
+Each preset appears in the popover *Presets* of its page and, if it is a card, on the start page.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from fmviz.ui.settings.state import Settings
 
 @dataclass(frozen=True)
 class Preset:
-    """A telling state of a page.
+    """An example state of a page.
 
     Attributes
     ----------
     title, text, icon : str
-        What the card says.
+        Contents of the card.
     target : navigation.Link
         The page.
     query : mapping of str
-        Its settings, as the query string spells them.
+        Settings of the page, as in the query string.
     card : bool
-        Whether the start page shows it.
+        Whether the start page shows the preset.
     missing : str, optional
-        Why it cannot be opened here.
+        Why the preset cannot be opened here.
     """
 
     title: str
@@ -64,8 +63,8 @@ def presets() -> list[Preset]:
         _setting(
             navigation.PROX,
             "ℓ₁: from all to nothing",
-            "A random matrix at λ = 1: ℓ₁ still uses nearly every interaction, TI a few. Press → twice: ℓ₁ "
-            "has none left, TI some.",
+            "A random matrix at λ = 1: ℓ₁ keeps nearly every interaction, TI a few. Press → twice: ℓ₁ keeps "
+            "none, TI some.",
             ":material/contrast:",
             card=True,
             regularizers="l1,ti",
@@ -74,7 +73,8 @@ def presets() -> list[Preset]:
         _setting(
             navigation.PROX,
             "TI keeps interactions sparse",
-            "TI thins out the interactions over many λ, features much later. Its two readings, side by side.",
+            "TI removes interactions over a wide range of λ, features much later. Both definitions, side by "
+            "side.",
             ":material/grain:",
             card=True,
             regularizers="ti,ti_rows",
@@ -83,7 +83,8 @@ def presets() -> list[Preset]:
         _setting(
             navigation.PROX,
             "CS drops features",
-            "Whole rows go, the weakest first. Here every feature is a little weaker than the one before.",
+            "CS zeroes whole rows, the weakest first. Here each feature is slightly weaker than the one "
+            "before.",
             ":material/table_rows:",
             card=True,
             regularizers="l21,cs",
@@ -93,7 +94,7 @@ def presets() -> list[Preset]:
         _setting(
             navigation.PROX,
             "Two groups",
-            "Features of two groups, each strong in its own columns. TI separates the groups first.",
+            "Two groups of features, strong in different columns. TI separates the groups first.",
             ":material/view_module:",
             regularizers="l1,l21,ti,cs",
             distribution="blocks",
@@ -104,7 +105,7 @@ def presets() -> list[Preset]:
         _setting(
             navigation.PROX,
             "A matrix by hand",
-            "Four rows, two columns, and their numbers at the foot of the page.",
+            "Four rows and two columns, with all numbers at the foot of the page.",
             ":material/edit_note:",
             source="pasted",
             matrix="3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5",
@@ -121,42 +122,43 @@ def presets() -> list[Preset]:
         ),
         _setting(
             navigation.GEOMETRY,
-            "One feature alone",
-            "Two entries of a row: no interaction, and TI and CS are ridge.",
+            "A single feature",
+            "Two entries of one row: no interaction, and TI and CS reduce to ridge.",
             ":material/radio_button_unchecked:",
             plane="row",
         ),
         _training(
             "planted_interactions",
             "Recover planted interactions",
-            "Eight groups of ten features interact, and we know: we planted them. Does TI find them?",
+            "Features interact within eight groups of ten, known by construction. Does TI recover them?",
             ":material/psychology_alt:",
             card=True,
         ),
         _training(
             "monks1",
             "MONK's-1: find a₁ = a₂",
-            "The label is 1 if two attributes agree or a third is 1. The agreement is pure interaction.",
+            "The label is 1 if two attributes are equal or a third is 1. Equality is a pure interaction.",
             ":material/extension:",
             card=True,
         ),
         _training(
             "flights",
             "Flights: who is late?",
-            "20,000 departures from New York, known by their timetable. Which pairs of facts predict delay?",
+            "20,000 departures from New York, with timetable data only. Which pairs of columns predict "
+            "delay?",
             ":material/flight_takeoff:",
             card=True,
         ),
         _training(
             "planted_features",
             "Recover planted features",
-            "Twenty features interact, all with all, among eighty that are noise. CS selects whole features.",
+            "All pairs of twenty features interact; eighty more are noise. CS selects whole features.",
             ":material/table_rows:",
         ),
         _training(
             "planted_interactions",
             "The same without sparsity",
-            "Ridge on the planted groups: the error on training rows vanishes, and every pair is used.",
+            "Ridge on the planted groups: the training error vanishes, and every pair is used.",
             ":material/blur_on:",
             regularizer="l2",
             validation="0.25",
@@ -164,20 +166,20 @@ def presets() -> list[Preset]:
         _training(
             "planted_interactions",
             "Too much regularization",
-            "At λ = 10 a small random start collapses to P = 0, which no gradient leaves.",
+            "At λ = 10 a small random start collapses to P = 0, where the gradient vanishes.",
             ":material/vertical_align_bottom:",
             lambda_sparse="10",
         ),
         Preset(
             "How wide is the right range?",
-            "Which λ finds the planted pairs, for four regularizers, as in Fig. 4 of the paper.",
+            "The λ at which four regularizers recover the planted pairs, as in Fig. 4 of the paper.",
             ":material/show_chart:",
             navigation.PATH,
             {**planted, "points": "10", "metric": "support_f1", "run": "1"},
         ),
         Preset(
             "Four regularizers, six strengths",
-            "How error and used interactions go with λ on MONK's-1, three seeds each.",
+            "Error and used interactions against λ on MONK's-1, three seeds each.",
             ":material/show_chart:",
             navigation.SWEEPS,
             {
@@ -191,7 +193,7 @@ def presets() -> list[Preset]:
         ),
         Preset(
             "TI or CS, on planted groups",
-            "Two regularizers from weak to strong, where the true interactions are known.",
+            "Two regularizers from weak to strong, with known true interactions.",
             ":material/balance:",
             navigation.SWEEPS,
             {
@@ -205,7 +207,8 @@ def presets() -> list[Preset]:
         ),
         Preset(
             "Is it stable?",
-            "One regularizer, one strength, ten seeds: then *Compare* counts which pairs come back.",
+            "One regularizer, one strength, ten seeds; *Compare* then counts how often each pair is "
+            "selected.",
             ":material/repeat:",
             navigation.SWEEPS,
             {
@@ -219,7 +222,7 @@ def presets() -> list[Preset]:
         ),
         Preset(
             "360 interactions each",
-            "As many as were planted. Which regularizer uses the right ones?",
+            "The planted number. Which regularizer selects the true pairs?",
             ":material/swords:",
             navigation.COMPARE,
             {
@@ -231,7 +234,7 @@ def presets() -> list[Preset]:
         ),
         Preset(
             "190 interactions each",
-            "All pairs of twenty planted features: the case that CS is made for.",
+            "All pairs of twenty planted features: the case CS is designed for.",
             ":material/table_rows:",
             navigation.COMPARE,
             {
@@ -243,7 +246,7 @@ def presets() -> list[Preset]:
         ),
         Preset(
             "Three interactions each",
-            "Three pairs are behind MONK's-1. Who classifies best with about three?",
+            "MONK's-1 depends on three pairs. Which regularizer classifies best with about three?",
             ":material/extension:",
             navigation.COMPARE,
             {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3", "starts": "informed"},
@@ -252,7 +255,7 @@ def presets() -> list[Preset]:
 
 
 def menu(settings: Settings, script: str) -> None:
-    """Draw the popover with the presets of a page, where it has any."""
+    """Draw the popover of a page's presets, if it has any."""
     offered = [item for item in presets() if item.target.script == script]
     if not offered:
         return

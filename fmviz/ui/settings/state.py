@@ -1,21 +1,21 @@
-"""Settings of a page: one typed table, stored in the session, read from the address and written to it.
+"""Settings of a page: a typed table, stored in the session and synchronized with the address.
 
-A setting lives under a session key of its own, not under a widget's: Streamlit forgets a widget as soon as
-another page is drawn. `Settings.bind` ties a widget to a setting and back. The query string carries every
-setting that differs from its default, and the level always, so that a link opens the page as it was.
+A setting has its own session key, separate from its widget: Streamlit drops widget state when another page
+is drawn. `Settings.bind` connects a widget with a setting. The query string contains the level and every
+setting that differs from its default; a link therefore restores the page.
 
 In a page::
 
     TABLE = (ParamSpec("rank", "int", 10, 1, 200, help="Columns of P."), Text("note"))
-    settings = Settings("train", TABLE)  # holds no state: make one wherever it is needed
+    settings = Settings("train", TABLE)  # stateless: create one wherever needed
     settings.read_url()  # `shell.page` does this
     widgets.param(settings, "rank")  # or widgets.control, for a widget of another kind
     settings["rank"], settings["seed"], settings["dataset"]
 
-A link may also hide and lock what a page offers, ``hide=rank,solver&lock=dataset``, and only
-``level=expert``, or a lesson, which hides what it does not need, draws what the page calls `expert`.
-`fmviz.ui.widgets` honours both; a page declares nothing but its
-buttons and sections (`parts`) and its expert settings::
+A link can also hide and lock controls, ``hide=rank,solver&lock=dataset``. Controls that the page declares as
+`expert` are drawn only for ``level=expert`` and in lessons, which hide controls themselves.
+`fmviz.ui.widgets` applies both rules; a page only declares its buttons and sections (`parts`) and its expert
+settings::
 
     settings = Settings("train", TABLE, parts=("play", "exports"), expert=("rank",))
     if settings.shows("exports", "Downloads"):
@@ -40,7 +40,7 @@ from fmviz.lab.values import TYPES
 
 @dataclass(frozen=True)
 class Several:
-    """A setting that holds several of some choices, always in the order of the choices."""
+    """A subset of some choices, always in the order of the choices."""
 
     name: str
     default: tuple[str, ...]
@@ -56,7 +56,7 @@ class Several:
 
 @dataclass(frozen=True)
 class Text:
-    """A setting of free text; text longer than `limit` characters stays out of the query string."""
+    """Free text; text longer than `limit` characters is omitted from the query string."""
 
     name: str
     default: str = ""
@@ -71,7 +71,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Listed:
-    """A setting that holds any number of values, none by default."""
+    """A setting with any number of values, by default none."""
 
     name: str
     default: tuple[Any, ...] = ()
@@ -80,38 +80,36 @@ class Listed:
 
 @dataclass(frozen=True)
 class Whole(Listed):
-    """A setting that holds several different whole numbers from 0, in the order given."""
+    """A list of distinct nonnegative integers, in the given order."""
 
     kind: ClassVar[str] = "numbers"
 
     def check(self, value: Any) -> tuple[int, ...]:
         """Return the numbers, or raise ValueError."""
         if isinstance(value, str):
-            raise ValueError(
-                f"{self.name} = {value!r} is not a list of whole numbers from 0; write them as 3,5."
-            )
+            raise ValueError(f"{self.name} = {value!r} is not a list of nonnegative integers, such as 3,5.")
         return tuple(dict.fromkeys(whole_number(self.name, item, 0) for item in value))
 
 
 @dataclass(frozen=True)
 class Names(Listed):
-    """The controls and parts of a page that a link hides, or locks."""
+    """The controls and parts of a page hidden or locked by a link."""
 
     kind: ClassVar[str] = "names"
 
     def check(self, value: Any) -> tuple[str, ...]:
-        """Return the names, each once."""
+        """Return the names without duplicates."""
         return tuple(dict.fromkeys(str(item).strip() for item in value if str(item).strip()))
 
 
 @dataclass(frozen=True)
 class Follower(ParamSpec):
-    """A setting that follows something else, and so stays out of the query string."""
+    """A derived setting, omitted from the query string."""
 
 
 @dataclass(frozen=True)
 class Changes(Listed):
-    """A setting that holds changes of strengths during a run, see `fmviz.engine.schedule`."""
+    """Changes of strengths during a run, see `fmviz.engine.schedule`."""
 
     kind: ClassVar[str] = "changes"
 
@@ -124,12 +122,12 @@ Setting = ParamSpec | Several | Text | Whole | Names | Changes
 
 
 def from_link(setting: Setting, text: str) -> Any:
-    """Return the value of a setting that a query string spells, or raise ValueError."""
+    """Return the value of a setting from a query string, or raise ValueError."""
     return setting.check(TYPES[setting.kind].from_text(text))
 
 
 def to_link(setting: Setting, value: Any) -> str | None:
-    """Return the value of a setting as a query string spells it, or None where it stays out of it."""
+    """Return the value of a setting for a query string, or None if it is omitted."""
     if isinstance(setting, Follower) or (isinstance(setting, Text) and len(value) > setting.limit):
         return None
     return TYPES[setting.kind].to_text(value) or None
@@ -142,21 +140,21 @@ _DRAWN = f"{_PREFIX}:drawn"
 
 
 RESTRICTIONS: tuple[Names, ...] = (
-    Names("hide", help="What is not drawn; hidden settings keep their values."),
-    Names("lock", help="What is drawn, but cannot be changed."),
+    Names("hide", help="Controls that are not drawn; hidden settings keep their values."),
+    Names("lock", help="Controls that are drawn but cannot be changed."),
 )
-"""What a link can forbid on a page; every page has them."""
+"""The settings by which links restrict a page; every page has them."""
 
 LEVELS = ("simple", "expert")
 LEVEL_COOKIE = "fmviz-level"
-"""Where a browser remembers the level that was chosen."""
+"""The cookie with the chosen level."""
 SHARED: tuple[Setting, ...] = (
     DatasetParam(
         "dataset",
         "choice",
         next(iter(DATASETS)),
         choices=tuple(DATASETS),
-        help="The data that the experiments run on.",
+        help="Data set of the experiments.",
     ),
     ParamSpec(
         "seed",
@@ -164,20 +162,20 @@ SHARED: tuple[Setting, ...] = (
         0,
         0,
         999_999,
-        help="Whatever is drawn at random starts from this number. The same seed gives the same picture.",
+        help="Seed of the random number generator. The same seed gives the same results.",
     ),
     ParamSpec(
         "level",
         "choice",
         "simple",
         choices=LEVELS,
-        help="Simple leaves out pages and controls that a first look does not need. What they were set to "
-        "stays. Expert is remembered in this browser.",
+        help="Simple hides advanced pages and controls; hidden settings keep their values. This browser "
+        "remembers Expert.",
     ),
-    Text("lesson", help="The lesson whose panel is shown above the page."),
-    ParamSpec("step", "int", 1, 1, 99, help="The step of that lesson."),
+    Text("lesson", help="Lesson shown beside the page."),
+    ParamSpec("step", "int", 1, 1, 99, help="Step of the lesson."),
 )
-"""The settings that all pages share."""
+"""The settings common to all pages."""
 _FOLLOWED = f"{_PREFIX}:followed"
 _LEAVING = f"{_PREFIX}:leaving"
 _SHORTCUTS = f"{_PREFIX}:shortcuts"
@@ -186,23 +184,23 @@ _BARE = f"{_PREFIX}:bare"
 
 
 class Settings:
-    """The settings of one page together with the shared ones.
+    """The settings of a page together with the shared settings.
 
     Parameters
     ----------
     page : str
-        A short name, the prefix of session and widget keys.
+        Short name, the prefix of session and widget keys.
     table : iterable of ParamSpec, Several, Text or Whole
-        What can be set on this page.
+        The settings of this page.
     parts : iterable of str
-        What else a link can hide or lock: buttons and sections.
+        Buttons and sections that links can hide or lock.
     expert : iterable of str
-        The names of `table` and `parts` that are drawn for ``level=expert`` only.
+        Names of `table` and `parts` drawn only for ``level=expert``.
     fresh : mapping, optional
-        What a visit without a link begins with, where that is not the default: links leave defaults out, so
-        that these must stay what they were.
+        Initial values of a visit without a link, if other than the defaults. Links omit defaults, which
+        therefore must not change.
     unread : iterable of str
-        The shared settings that nothing on this page reads: kept for the others, and not drawn.
+        Shared settings that this page does not use; they keep their values and are not drawn.
     """
 
     def __init__(
@@ -226,7 +224,7 @@ class Settings:
         self._brought_key, self._notice_key = f"{_PREFIX}:{page}:brought", f"{_PREFIX}:{page}:notices"
         reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
         if reserved:
-            raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, which is every page's own.")
+            raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, a reserved name.")
 
     def _home(self, name: str) -> str:
         return f"{_PREFIX}:{'shared' if self._is_shared(name) else self.page}:{name}"
@@ -240,31 +238,31 @@ class Settings:
         return st.session_state.get(self._home(name), self.table[name].default)
 
     def as_dict(self, *names: str) -> dict[str, Any]:
-        """Return the values of the named settings, or of all."""
+        """Return the values of some settings, by default all."""
         return {name: self[name] for name in names or self.table}
 
     def spec(self, name: str) -> ParamSpec:
-        """Return the ParamSpec behind a setting."""
+        """Return the ParamSpec of a setting."""
         item = self.table[name]
         if not isinstance(item, ParamSpec):
-            raise TypeError(f"setting {name!r} is not described by a ParamSpec")
+            raise TypeError(f"setting {name!r} has no ParamSpec")
         return item
 
     def set(self, **values: Any) -> None:
-        """Change settings; ValueError, and no change at all, if a value is invalid."""
+        """Change settings; if a value is invalid, raise ValueError and change nothing."""
         checked = {self._home(name): self.table[name].check(value) for name, value in values.items()}
         for home, value in checked.items():
             st.session_state[home] = value
         st.session_state.pop(self._notice_key, None)
 
     def reset(self, *names: str) -> None:
-        """Put the named settings, or all of the page's own, back to their defaults."""
+        """Reset some settings, by default all of the page, to their defaults."""
         self.set(**{name: self.table[name].default for name in names or self.own})
 
     # ---------------------------------------------------------------------------- hidden, locked, expert
 
     def shows(self, name: str, words: str = "") -> bool:
-        """Return whether a control or part is to be drawn; `words` are what the page calls it."""
+        """Return whether to draw a control or part; `words` is its label."""
         if name not in self.controls:
             raise KeyError(f"page {self.page!r} has neither a setting nor a part {name!r}")
         if name in self.unread or (name in self.expert and not self.is_expert):
@@ -274,11 +272,11 @@ class Settings:
         return name not in self["hide"]
 
     def shows_any(self, *names: str) -> bool:
-        """Return whether any of some controls is to be drawn, so that they need a heading or a box."""
+        """Return whether any of some controls is drawn, and a heading or box is needed."""
         return any(self.shows(name) for name in names)
 
     def locks(self, name: str) -> bool:
-        """Return whether a control or part is drawn, but must not be changed."""
+        """Return whether a control or part is drawn but disabled."""
         return name in self["lock"]
 
     @property
@@ -289,7 +287,7 @@ class Settings:
 
     @property
     def seen(self) -> dict[str, str]:
-        """The controls and parts that this page has drawn in this session, with its words for them."""
+        """The controls and parts drawn by this page in this session, with their labels."""
         return {name: words for name, words in self._words.items() if name in self.controls}
 
     @property
@@ -299,32 +297,32 @@ class Settings:
 
     @property
     def shortcuts(self) -> dict[str, str]:
-        """The keys that press a button of this page, with its label; `shell.page` empties it."""
+        """Keyboard shortcuts of the buttons of this page, with labels; reset by `shell.page`."""
         keys: dict[str, str] = st.session_state.setdefault(_SHORTCUTS, {})
         return keys
 
     @property
     def is_expert(self) -> bool:
-        """Whether all controls are drawn. A lesson says itself what it hides."""
+        """Whether all controls are drawn. Lessons hide controls themselves."""
         return self["level"] == "expert" or bool(self["lesson"])
 
     # ----------------------------------------------------------------------------------------- widgets
 
     def key(self, name: str) -> str:
-        """Return the key of the widget that shows a setting, for instance ``"prox_seed"``."""
+        """Return the key of the widget of a setting, for instance ``"prox_seed"``."""
         return f"{'shared' if self._is_shared(name) else self.page}_{name}"
 
     def bind(self, name: str, then: Callable[[], None] | None = None) -> dict[str, Any]:
-        """Return the keywords ``key`` and ``on_change`` of a widget that shows and changes a setting.
+        """Return the keywords ``key`` and ``on_change`` of a widget for a setting.
 
         Pages draw widgets by `fmviz.ui.widgets.control`, which also hides and locks them. Do not pass a
         value to the widget as well. `then` is called after a change.
         """
         key, value = self.key(name), self[name]
         shown = list(value) if isinstance(value, tuple) else value
-        # Assigning only what differs: an assignment makes the browser drop what is being typed or dragged.
-        # On a page just opened the key may still hold the value of the last page's widget, which the new
-        # widget does not take over.
+        # Assign only differing values: an assignment makes the browser discard input in progress. On a newly
+        # opened page the key may still have the value of the last page's widget, which the new widget
+        # ignores.
         drawn: set[str] = st.session_state.setdefault(_DRAWN, set())
         if key not in drawn or st.session_state.get(key) != shown:
             drawn.add(key)
@@ -340,9 +338,9 @@ class Settings:
         return {"key": key, "on_change": store}
 
     def _stale(self, name: str, value: Any) -> bool:
-        """Return whether a widget brings back what is not an option, such as *More*.
+        """Return whether a widget returns a value that is not an option, such as *More*.
 
-        A select box brings back the words of an option where these have changed since it was drawn.
+        A select box returns the label of an option if the label has changed since it was drawn.
         """
         if not getattr(item := self.table[name], "choices", ()):
             return False
@@ -359,7 +357,7 @@ class Settings:
         out = {}
         for name, item in self.table.items():
             value = item.check(changes[name]) if name in changes else self[name]
-            # Whoever opens a link that names no level may be shown another one.
+            # Without a level, a link opens in the reader's level.
             if (value != item.default or name == "level") and (text := to_link(item, value)) is not None:
                 out[name] = text
         return out
@@ -372,9 +370,9 @@ class Settings:
 
     @classmethod
     def arriving(cls, page: str) -> dict[str, str] | None:
-        """Return the query string by which a page is being opened, or None where it has been read already.
+        """Return the query string that opens a page, or None if it has been read already.
 
-        Whenever the script runs, the browser repeats the one that it was opened by, or one that was written
+        At every script run, the browser repeats the query string by which it was opened, or one written
         since.
         """
         if (followed := st.session_state.get(_FOLLOWED)) is not None:
@@ -385,21 +383,21 @@ class Settings:
 
     @staticmethod
     def drawn() -> Settings:
-        """Return the settings of the page that is being drawn."""
+        """Return the settings of the current page."""
         settings: Settings = st.session_state[_SETTINGS]
         return settings
 
     def written(self) -> dict[str, str]:
-        """Return the query string for the address bar; it is no link when the browser repeats it."""
+        """Return the query string for the address bar; when the browser repeats it, it is not a link."""
         query = self.query()
         st.session_state[_ARRIVED][1].add(frozenset(query.items()))
         return query
 
     def read_url(self) -> bool:
-        """Take over the settings that a link brings, at arrival; return whether there was a link.
+        """Load the settings of a link on arrival; return whether there was a link.
 
-        What a link leaves out gets its default. An invalid value is replaced by the default, and `notices`
-        says so. Within a session, what names the level alone is no link.
+        Omitted settings get their defaults. Invalid values are replaced by defaults, with an entry in
+        `notices`. Within a session, a query with only the level is not a link.
         """
         st.session_state[_SETTINGS] = self
         given = self.arriving(self.page)
@@ -432,16 +430,16 @@ class Settings:
                         value = from_link(item, given[name])
                     except ValueError as error:
                         shown = to_link(item, value)
-                        taken = "It was ignored." if shown is None else f"Taken instead: {name} = {shown}."
+                        taken = "It was ignored." if shown is None else f"Using {name} = {shown} instead."
                         notices.append(f"From the link: {error} {taken}")
                 st.session_state[self._home(name)] = value
             notices += [
-                f"The link sets {name!r}, which this page does not have; it was ignored."
+                f"The link sets {name!r}, which does not exist on this page; it was ignored."
                 for name in given
                 if name not in self.table
             ]
             notices += [
-                f"The link is to {item.name} {name!r}, which this page does not have; it was ignored."
+                f"The link should {item.name} {name!r}, which does not exist on this page; it was ignored."
                 for item in RESTRICTIONS
                 for name in self[item.name]
                 if name not in self.controls
@@ -452,10 +450,10 @@ class Settings:
         return linked and not within
 
     def _widen(self, given: Collection[str], came: bool) -> None:
-        """Show all controls where a stranger `came` by a link that sets one that Simple leaves out.
+        """Switch new visitors to Expert if the link by which they `came` sets an expert setting.
 
-        Unless the link says what to show. For who has been here, and so for links of the pages themselves,
-        such as presets, nothing changes.
+        Links with a level are not changed. Nothing changes for returning visitors, nor for links within the
+        dashboard, such as presets.
         """
         names = [name for name in given if name in self.expert and name in self.table]
         hidden = ", ".join(repr(name) for name in names if self[name] != self.table[name].default)
@@ -466,15 +464,15 @@ class Settings:
 
     @property
     def widened(self) -> str:
-        """The expert settings for which a link made Expert of Simple, in words."""
+        """Labels of the expert settings for which a link switched from Simple to Expert."""
         return str(st.session_state.get(_WIDENED, "")) if self["level"] == "expert" else ""
 
     @staticmethod
     def move(query: Mapping[str, str], script: str | None = None) -> None:
-        """Open a link; to be called back by a button.
+        """Open a link; a button callback.
 
-        On the page itself the query string is read as a link. Another page, by its `script`, is switched to
-        before this one draws anything.
+        On the same page the query string is read as a link. Another page, given by `script`, opens before
+        this one draws anything.
         """
         if script is None:
             st.session_state[_FOLLOWED] = dict(query)
@@ -483,33 +481,33 @@ class Settings:
 
     @staticmethod
     def leave() -> None:
-        """Go where `move` said, if to another page."""
+        """Switch to the page requested by `move`, if it is another one."""
         if (there := st.session_state.pop(_LEAVING, None)) is not None:
             script, query = there
             st.switch_page(script, query_params=query)
 
     @staticmethod
     def names_a_lesson_alone() -> bool:
-        """Return, once, whether the last link said nothing but a lesson and its step."""
+        """Return, once, whether the last link contained only a lesson and its step."""
         return bool(st.session_state.pop(_BARE, False))
 
     @staticmethod
     def free(*pages: str) -> None:
-        """Hide and lock nothing any more on the named pages."""
+        """Show and unlock all controls on some pages."""
         for page in pages:
             for item in RESTRICTIONS:
                 st.session_state.pop(f"{_PREFIX}:{page}:{item.name}", None)
 
     @property
     def brought(self) -> frozenset[str]:
-        """The names that the last link set, be it to their defaults, which the address bar leaves out."""
+        """The settings of the last link, including defaults, which the address bar omits."""
         return frozenset(st.session_state.get(self._brought_key, ()))
 
     @property
     def notices(self) -> list[str]:
-        """The sentences about values of the link that could not be taken; gone after the next change."""
+        """Messages about invalid values of the link, cleared by the next change."""
         return list(st.session_state.get(self._notice_key, ()))
 
 
 Values: TypeAlias = Settings | Mapping[str, Any]
-"""Settings that are read only."""
+"""Read-only settings."""

@@ -1,4 +1,4 @@
-"""Draw the bases that several outputs share: what every output takes of each."""
+"""The bases shared by several outputs, with their weights in every output."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fmviz.stage import CodesFrame, Panel, encode_codes
 from fmviz.ui.components import matrix_view
 from fmviz.ui.train.matrices import last_frame
 
-# Least number of rows of V, so that the picture does not jump with every new basis.
+# Minimum number of rows of V, which keeps the picture from jumping with every new basis.
 _LEAST_ROWS = 8
 
 
 def draw(view: JobView) -> None:
-    """Draw V, the weights of the bases in every output, where a run has it; the stage chooses the epoch."""
+    """Draw V, the weights of the bases in every output, for runs with one; the stage chooses the epoch."""
     dataset, parameters = view.dataset, view.parameters
     if dataset is None or parameters is None or not parameters.finite():
         return

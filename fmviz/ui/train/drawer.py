@@ -1,4 +1,4 @@
-"""Draw the controls of a training run's settings: the main ones in a row, all others in a popover."""
+"""Controls of a training run: the main settings in a row, all others in a popover."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def main_settings(settings: Settings, job: Job | None, now: Experiment) -> None:
     Parameters
     ----------
     settings : Settings
-        The page's.
+        The settings of the page.
     job : Job or None
-        The run that has these settings: λ acts on it from now on where it `goes_on`.
+        The run with these settings; λ changes it from now on if it `goes_on`.
     now : Experiment
-        What the settings describe.
+        The experiment of these settings.
     """
     model = now.model
     if not settings.shows("settings", "All settings"):
@@ -81,20 +81,20 @@ def main_settings(settings: Settings, job: Job | None, now: Experiment) -> None:
 
 
 def _first_strength(settings: Settings, now: Experiment) -> str:
-    """Return the strength shown in the main row: λ, or without Ω the cap of the loss, or else λ_p."""
+    """Return the strength shown in the main row: λ; without Ω, the cap of the loss, or λ_p."""
     if now.lambda_sparse != 0 or not takes_no_penalty(now.model):
         return "lambda_sparse"
     return "caps" if any(spec.name == "cap" for spec in now.loss.params) else "lambda_p"
 
 
 def _has_regularizers(settings: Settings, model: Model) -> bool:
-    """Return whether regularizers can be chosen: not where the trace norm of W is the regularizer."""
+    """Return whether regularizers can be chosen; not if the trace norm of W is the regularizer."""
     alone = model.convex and model.factorised and not model.multi_output
     return not (alone and ALL_PENALTIES[settings["regularizer"]].smooth)
 
 
 def _strength(settings: Settings, job: Job | None, model: Model, name: str) -> None:
-    """Draw the slider of a strength, which acts on a run that goes on; nothing where there is no term."""
+    """Draw the slider of a strength, which changes an active run; nothing if its term is absent."""
     notation = model.notation
     symbol, term, of = {
         "lambda_sparse": (notation.lambda_sparse, notation.penalty_term, "Ω" if model.factorised else ""),
@@ -105,17 +105,17 @@ def _strength(settings: Settings, job: Job | None, model: Model, name: str) -> N
     if job is not None and job.goes_on:
         draw_now(settings, job, name)
         return
-    first = ", at first" * any(change.name == name for change in settings["changes"])
+    first = ", initial" * any(change.name == name for change in settings["changes"])
     widgets.scale(
         settings,
         name,
         f"Strength ${symbol}$ of {of or term.partition(' ')[2]}{first}",
-        help=f"The objective holds {term}, without a ½ in front.",
+        help=f"The objective contains {term}, without a factor ½.",
     )
 
 
 def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
-    """Draw all other settings of a run."""
+    """Draw the remaining settings of a run."""
     own = {owner: own_names(settings, owner, now) for owner in OWNERS}
     if settings.shows_any(*own["dataset"]):
         with st.container(border=True):
@@ -151,7 +151,7 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
             elif too_large(now) is None:
                 draw_thresholds(now)
             if "lambda_p" in found_caps(now):
-                st.caption(f":material/auto_fix: ${notation.lambda_p}$ is found from the data.")
+                st.caption(f":material/auto_fix: ${notation.lambda_p}$ is estimated from the data.")
             elif _first_strength(settings, now) != "lambda_p":
                 _strength(settings, job, model, "lambda_p")
     if settings.shows_any("loss", *LINEAR, *own["loss"]):
@@ -169,7 +169,7 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
         with st.container(border=True):
             st.markdown("**Solver**")
             _solver(settings, now)
-            widgets.param(settings, "max_epochs", "Most epochs", style="number")
+            widgets.param(settings, "max_epochs", "Maximum epochs", style="number")
     if settings.shows_any(*MORE):
         with st.expander("More", icon=":material/tune:", key="train_more"):
             widgets.param(settings, "validation", "Validation share", style="slider")
@@ -181,11 +181,11 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
         st.latex(notation.objective)
         st.latex(model.formula)
         st.latex(rf"\ell(f,y)={now.loss.formula}")
-    widgets.suggest(settings, load_suggested, "Load the settings that say something on this data set.")
+    widgets.suggest(settings, load_suggested, "Load the suggested settings for this data set.")
 
 
 def _formulas(now: Experiment) -> None:
-    """Draw the formula of the regularizer for the columns of each order, and what it selects."""
+    """Draw the formula of the regularizer for the columns of each order, and its kind of selection."""
     model, penalty = now.model, now.regularizer
     if now.lambda_sparse == 0 and takes_no_penalty(model):
         st.latex(model.notation.shrinkage)
@@ -205,7 +205,7 @@ def _formulas(now: Experiment) -> None:
 
 
 def penalty_forms(model: Model, penalty: Penalty) -> list[tuple[int | None, str, str]]:
-    """Return the order, the LaTeX and what is selected, for every block of columns of a model."""
+    """Return the order, the LaTeX and the kind of selection for every block of columns of a model."""
     return [(order, *form.words()[::2]) for order, form in model.forms(penalty)]
 
 
@@ -246,7 +246,7 @@ def _own(
 ) -> None:
     """Draw the parameters of a model, loss, solver or other choice; call `then` after a change.
 
-    With `only`, draw that parameter alone; leave out those in `apart`.
+    With `only`, draw only that parameter; skip those in `apart`.
     """
     elsewhere = (*WRONG_ROWS, *found_caps(now), *apart)
     for name in (name for name in own_names(settings, owner, now) if name not in elsewhere):
@@ -280,7 +280,7 @@ def _solver(settings: Settings, now: Experiment) -> None:
 def _missing(
     settings: Settings, name: str, reasons: Mapping[str, str | None], labels: dict[str, str], key: str
 ) -> None:
-    """List the unavailable choices with their reasons, apart from the present choice."""
+    """List the unavailable choices with reasons, except the present choice."""
     missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
     if missing and settings.shows(name):
         names = ", ".join(labels[choice] for choice in missing)
@@ -302,7 +302,7 @@ def _select(
     first: Sequence[str] = (),
     **layout: Any,
 ) -> None:
-    """Draw a select box of the possible values; a present value that is not possible is kept and marked."""
+    """Draw a select box of the available values; an unavailable present value stays, marked as such."""
     present = settings[name]
     options = fits if present in fits else [*fits, present]
     options, labels, more = widgets.folded(settings, name, options, labels, first)
@@ -315,21 +315,21 @@ def _select(
         label,
         options,
         format_func=lambda value: (
-            labels[value] + ("" if value in (*fits, widgets.MORE) else " (not possible here)")
+            labels[value] + ("" if value in (*fits, widgets.MORE) else " (not available here)")
         ),
         **layout,
     )
 
 
-# ------------------------------------------------------------------------------------- caps and wrong rows
+# ------------------------------------------------------------------------------------ caps and corrupted rows
 
 
 WRONG_ROWS = tuple(f"dataset_{name}" for name in CONTAMINATION)
-"""The settings of rows that are wrong on purpose."""
+"""The settings for synthetic errors."""
 
 
 def found_caps(experiment: Experiment) -> tuple[str, ...]:
-    """Return the settings that are ignored because the caps are estimated from the data."""
+    """Return the settings ignored because the caps are estimated from the data."""
     if not experiment.finds_caps:
         return ()
     loss = ("loss_epsilon", "loss_cap")
@@ -338,22 +338,22 @@ def found_caps(experiment: Experiment) -> tuple[str, ...]:
 
 
 def draw_caps(settings: Settings, now: Experiment) -> None:
-    """Draw the switch for caps estimated from the data, where the loss has a cap."""
+    """Draw the switch for caps estimated from the data if the loss has a cap."""
     if any(spec.name == "cap" for spec in now.loss.params):
         widgets.param(settings, "caps", "Caps", labels=LABELS["caps"])
 
 
 def draw_wrong_rows(settings: Settings) -> None:
-    """Draw the shares of rows that are corrupted on purpose."""
+    """Draw the shares of rows with synthetic errors."""
     names = [name for name in WRONG_ROWS if name in settings.table]
     if not settings.shows_any(*names):
         return
     shares = [name for name in names if settings.spec(name).kind == "float"]
     total = sum(settings[name] for name in shares)
-    label = f"Wrong rows on purpose: {total:.0%}" if total else "Wrong rows on purpose"
+    label = f"Synthetic errors: {total:.0%} of rows" if total else "Synthetic errors"
     with st.expander(label, icon=":material/bug_report:", key="train_wrong_rows", expanded=total > 0.0):
         for name in shares:
             widgets.param(settings, name, _LABELS[name], style="slider", step=0.01)
         if total:
             widgets.param(settings, (seed := "dataset_errors_seed"), _LABELS[seed], style="number")
-            st.caption("Which they are is known, so that what finds them can be judged.")
+            st.caption("Corrupted rows are known, which allows scoring their detection.")

@@ -1,4 +1,4 @@
-"""Draw the interactions of a run: the choice of their order, and the strongest as a table."""
+"""Interactions of a run: the choice of their order, and a table of the strongest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fmviz.ui.widgets import OUTPUT, choose_output
 
 
 def looked_at(view: JobView, settings: Values) -> Look | None:
-    """Return the order that is shown, beyond 2 of the strongest slice; None for models with pairs only."""
+    """Return the order that is shown, above 2 with the strongest slice; None for models with pairs only."""
     model = view.machine
     several = model.columnar or model.lifted
     if not several or view.thinned is None or not view.thinned.factors:
@@ -32,7 +32,7 @@ def looked_at(view: JobView, settings: Values) -> Look | None:
 
 
 def choose(view: JobView, settings: Settings) -> Look | None:
-    """Draw the choice of an order; return what is chosen, or None for models with pairs only."""
+    """Draw the choice of an order; return the chosen one, or None for models with pairs only."""
     look = looked_at(view, settings)
     if look is None or len(orders := orders_of(look.model)) < 2:
         return look
@@ -58,8 +58,7 @@ VIEW = (
         "support",
         "bool",
         False,
-        help="Every cell in the colour of what it is: truly there and found, missed, wrongly found, or "
-        "rightly left out.",
+        help="Colour each cell as true positive, false negative, false positive or true negative.",
     ),
     ParamSpec(
         "order",
@@ -68,12 +67,13 @@ VIEW = (
         2,
         10,
         symbol="m",
-        help="How many features interact. Beyond two, the matrix is of the sets with the strongest others.",
+        help="Number of interacting features. Above two, the matrix is the slice at the strongest other "
+        "features.",
     ),
     OUTPUT,
     *why_zero.VIEW,
 )
-"""The settings of what is drawn of the interactions."""
+"""The settings for the display of interactions."""
 _TOP = 10
 
 
@@ -83,11 +83,11 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
     Parameters
     ----------
     view : JobView or None
-        The run of all outputs, once it has parameters.
+        The run of all outputs, if it has parameters.
     dataset : Dataset
-        The data with all their outputs.
+        The data with all outputs.
     settings : Settings
-        The page's.
+        The settings of the page.
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="train_options"):
         output = choose_output(settings, dataset)
@@ -103,7 +103,7 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
                 disabled=not few,
                 help=None
                 if few
-                else f"Drawn for up to {EXACT_FEATURES} features: tiles hold many interactions each.",
+                else f"Available for up to {EXACT_FEATURES} features; each tile covers many interactions.",
             )
         if settings.shows("curves"):
             _curve_options(view, settings)
@@ -123,21 +123,21 @@ def _curve_options(view: JobView | None, settings: Settings) -> None:
     words = {"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"}
     widgets.param(settings, axis_of(view), "Curves against", labels=words)
     if names:
-        label = "Prediction measured by"
+        label = "Metric"
         widgets.choose_metric(settings, "metric", label, names, st.segmented_control, required=True)
 
 
 def draw_notes(view: JobView) -> None:
-    """Explain a matrix of tiles."""
+    """Draw a caption that explains a matrix of tiles."""
     thinned = view.thinned
     assert thinned is not None
     if thinned.n_features > EXACT_FEATURES:
         text = (
-            f"{thinned.n_features:,} features are drawn as tiles; each has the colour of its largest "
-            "interaction, and only a tile without any has the colour of zero."
+            f"{thinned.n_features:,} features are drawn as tiles in the colour of their largest interaction; "
+            "tiles in the colour of zero contain none."
         )
         if thinned.n_dropped:
-            text += f" The {thinned.n_dropped:,} rows of least norm are left out of the picture."
+            text += f" The {thinned.n_dropped:,} rows of smallest norm are omitted."
         st.caption(text)
 
 
@@ -149,7 +149,7 @@ def _kind(scene: Scene) -> str:
 
 
 def _draw_pairs(scene: Scene, settings: Settings) -> None:
-    """Draw the table of the strongest pairs, or of the strongest sets of the chosen order."""
+    """Draw a table of the strongest pairs, or of the strongest sets of the chosen order."""
     view, look, name = scene.fit, scene.look, _kind(scene)
     thinned, notes = view.thinned, []
     if look is None or not thinned.factors:
@@ -159,21 +159,19 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
         among = every.within()
         ranking = among.ranked(_TOP)
         if among.rows.size < every.rows.size or thinned.n_dropped:
-            notes.append(f"Among the {among.rows.size:,} features of largest entries.")
+            notes.append(f"Among the {among.rows.size:,} features with the largest entries.")
         if among.repeats:
             times = "2 wᵢⱼ: f holds xᵀWx, with both triangles of W"
             times = times if look.order == 2 else f"{look.order:d}! times its entry"
-            notes.append(
-                f"A weight here is {times}. Products in which a feature occurs more than once are not listed."
-            )
+            notes.append(f"Weights are {times}. Products with repeated features are not listed.")
     table = sets_table(ranking.sets, ranking.weight, scene.data)
     if table.empty:
         st.caption(f"The model uses no {name}.")
         return
     rows = st.column_config.NumberColumn(
         format="localized",
-        help="Rows in which all are not zero. A set with none, such as several values of one attribute, "
-        "changes no prediction on these data.",
+        help="Rows in which all features are non-zero. A set without such rows (for instance several values "
+        "of one attribute) changes no prediction on these data.",
     )
     st.dataframe(
         table,
@@ -182,11 +180,11 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
         height=35 * (_TOP + 1) + 3,
         column_config={
             "Weight": st.column_config.NumberColumn(
-                format="%.4g", help="What the product of the features adds to the prediction, per unit."
+                format="%.4g", help="Coefficient of the product of the features."
             ),
             "Rows with both": rows,
             "Rows with all": rows,
-            "In truth": st.column_config.CheckboxColumn(help=f"Whether the {name} are true."),
+            "In truth": st.column_config.CheckboxColumn(help=f"Whether these are true {name}."),
         },
         alt=f"The {name} of features with the largest weights.",
     )

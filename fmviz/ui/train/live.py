@@ -1,4 +1,4 @@
-"""Draw a run while it trains and once it has ended: stage, curves, metrics and certificate."""
+"""A run during and after training: stage, curves, metrics and certificate."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ from fmviz.ui.watching import failure, shared_task
 def show(
     view: JobView | None, experiment: Experiment, settings: Settings, *, stale: str | None = None
 ) -> None:
-    """Draw a run, or the data before there is one; redraw it while it is active.
+    """Draw a run, or the data without a run; redraw while it is active.
 
     Parameters
     ----------
     view : JobView or None
-        What to show.
+        The run to draw.
     experiment : Experiment
-        What the settings describe.
+        The experiment of the settings.
     settings : Settings
-        The page's, with ``x``, ``parts`` and ``metric``.
+        The settings of the page, with ``x``, ``parts`` and ``metric``.
     stale : str, optional
-        The sentence that the settings have changed since.
+        Message about settings changed since the run.
     """
     loading = None if view is not None else _loading(experiment)
     going = view is not None and view.state.active
@@ -71,10 +71,10 @@ def show(
             failure(view)
         if view.state is TaskState.FAILED:
             st.caption(
-                "This is a defect of fmviz or of its surroundings. Other settings may go round it: change "
-                "one, then press Play."
+                "This is a bug in fmviz or its environment. Other settings may avoid it: change one, then "
+                "press Play."
                 if view.details
-                else "Change the setting that the sentence names, then press Play."
+                else "Change this setting, then press Play."
             )
     loaded: tuple[Any, ...] = () if loading is None else loading.items
     dataset: Dataset | None = next(iter(loaded), None) if view is None else view.dataset
@@ -97,7 +97,7 @@ def show(
 
 
 def _at_rest(scene: Scene, settings: Settings) -> None:
-    """Draw the explanations, tables and curves of a run that is not active."""
+    """Draw the explanations, tables and curves of an inactive run."""
     view = scene.fit
     if scene.drawn:
         draw_notes(view)
@@ -116,7 +116,7 @@ def _at_rest(scene: Scene, settings: Settings) -> None:
             st.markdown(f"**{plain(panel.heading(scene))}**")
             panel.draw(scene, settings)
     if settings.shows("curves", PARTS["curves"]):
-        # Half of the cost of the page, so only on demand.
+        # Half the cost of the page, hence on demand.
         box = st.expander(
             "Curves, large", icon=":material/show_chart:", key="train_curves", on_change="rerun"
         )
@@ -126,7 +126,7 @@ def _at_rest(scene: Scene, settings: Settings) -> None:
 
 
 def _curves(scene: Scene, settings: Settings) -> None:
-    """Draw the curves of the stage, large."""
+    """Draw the curves of the stage at full size."""
     view, history = scene.fit, pd.DataFrame(scene.history)
     changes = changed_words(view.experiment, view.epoch)
     widgets.param(settings, "parts", "Parts of the objective")
@@ -145,9 +145,9 @@ def _curves(scene: Scene, settings: Settings) -> None:
                 alt=f"{title} against {figures.X_TITLES[scene.x]}. {changes}".strip(),
             )
     if view.stride > 1:
-        st.caption(f"The run is long: every {view.stride:,}th epoch is kept, and the last.")
+        st.caption(f"Long run: only every {view.stride:,}th epoch and the last are stored.")
     if view.experiment.validation == 0:
-        st.caption("No rows are kept out. Raise *Validation share* to see how the model generalises.")
+        st.caption("No held-out rows. Raise *Validation share* to estimate the generalization error.")
 
 
 # -------------------------------------------------------------------------------------------------- scene
@@ -191,7 +191,7 @@ def _metric(view: JobView | None, dataset: Dataset | None, settings: Values) -> 
 
 
 def _loading(experiment: Experiment) -> TaskView | None:
-    """Return how far the data of a run to come are loaded, or None where they are not available."""
+    """Return the loading progress of the data before a run, or None if they are unavailable."""
     source = experiment.dataset
     if source.spec.unavailable() is not None:
         return None
@@ -204,7 +204,7 @@ def _loading(experiment: Experiment) -> TaskView | None:
 
 def _ready_words(loading: TaskView | None, settings: Settings) -> str:
     if loading is None:
-        return "There are no data."
+        return "No data"
     if loading.state is TaskState.FAILED:
         return loading.message
     if not loading.items:
@@ -229,7 +229,7 @@ def _recovery_words(view: JobView) -> str:
 # --------------------------------------------------------------------------------------------------- stage
 
 
-# Of the window, which the matrices share with settings and curves.
+# Share of the window: matrices leave room for settings and curves.
 _HEIGHT = 0.43
 # Label and tone of every state of a run.
 _STATES: dict[TaskState, tuple[str, str]] = {
@@ -244,7 +244,7 @@ _STATES: dict[TaskState, tuple[str, str]] = {
 
 
 def full_payload(scene: Scene, live: dict[str, str] | None, *, simple: bool = False) -> bytes:
-    """Encode a scene completely; `live` says where the browser listens to what comes next.
+    """Encode a complete scene; `live` is the channel of further updates.
 
     In `simple` words, pairs and the entries of W and PPᵀ are interactions.
     """
@@ -281,13 +281,13 @@ def full_payload(scene: Scene, live: dict[str, str] | None, *, simple: bool = Fa
         mark=scene.mark,
         named=True,
         zoom=True,
-        empty=scene.words or "The data are being loaded.",
+        empty=scene.words or "Loading the data …",
         more={"stage": header},
     )
 
 
 def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: TaskView | None) -> Any:
-    """Return where the browser listens to a run, or to the loading of its data; else None."""
+    """Return the channel of a run, or of the loading of its data; else None."""
     if scene.run is None:
         if loading is None or not loading.state.active:
             return None
@@ -306,7 +306,7 @@ _CHOSEN = ("output", "support", "metric", "order", "cell_i", "cell_j", "x", "aga
 
 
 def _loads(id: str, topic: Topic) -> bool:
-    """Bring the topic of data that are being loaded up to date."""
+    """Update the topic with the loading progress of the data."""
     task = manager().get(id)
     ended = task is None or not task.state.active
     topic.head = {"gone": True} if ended else {"turn": 0, "phase": ""}
@@ -315,7 +315,7 @@ def _loads(id: str, topic: Topic) -> bool:
 
 @dataclass(eq=False)
 class _News:
-    """What is new of a run, for all who look at it with the same choices."""
+    """Updates of a run for all viewers with the same choices."""
 
     run: str
     experiment: Experiment
@@ -324,7 +324,7 @@ class _News:
     seen: tuple[Any, ...] = ()
 
     def refresh(self, topic: Topic) -> bool:
-        """Bring the topic up to date; return whether anything is new."""
+        """Update the topic; return whether anything changed."""
         job = manager().job(self.run)
         if job is None:
             topic.head = {"gone": True}
@@ -334,7 +334,7 @@ class _News:
         if self.seen == (seen := (view.version, _state(scene))):
             return False
         self.seen = seen
-        # The truth stays as it is.
+        # The truth does not change.
         shown = _matrices(scene, film=False, beside=scene.compared) if scene.drawn else []
         pictures, topic.body = encode_frames(dict(enumerate(shown)), gram_scale=_gram_scale(scene.dataset))
         topic.head = {**_facts(scene), **pictures}
@@ -348,7 +348,7 @@ class _News:
 
 
 def _facts(scene: Scene) -> dict[str, Any]:
-    """Return the state, the numbers and the marks of a scene, and the phase in which a page is drawn."""
+    """Return the state, the numbers and the marks of a scene, and the phase of the page."""
     view = scene.run
     return {
         "turn": time.time_ns() // 1_000,
@@ -360,12 +360,12 @@ def _facts(scene: Scene) -> dict[str, Any]:
 
 
 def _generation(scene: Scene) -> str:
-    """Name the records: those of another stride are others."""
+    """Return the identity of the records, which changes with the stride."""
     return "" if scene.view is None else str(scene.view.stride)
 
 
 def _gram_scale(dataset: Dataset | None) -> float | None:
-    """Return a scale that is fixed where the truth is known; else the first epochs would dominate it."""
+    """Return a fixed scale if the truth is known; otherwise the first epochs would dominate it."""
     truth = None if dataset is None else dataset.truth
     return None if truth is None else 1.25 * float(np.abs(truth).max()) or None
 
@@ -377,7 +377,7 @@ def _matrices(scene: Scene, *, film: bool, beside: bool = True) -> list[Matrix]:
     view, dataset, look = scene.view, scene.dataset, scene.look
     if dataset is None:
         return []
-    # Before the first epoch, too: the truth does not depend on the run.
+    # Also before the first epoch: the truth does not depend on the run.
     truth, sized = (look or matrices.Look(scene.machine, 2)).truth(dataset)
     compared = scene.compared and truth is not None and dataset.X.shape[1] <= EXACT_FEATURES
     if not scene.drawn or view is None:
@@ -407,22 +407,22 @@ def _state(scene: Scene) -> dict[str, str]:
     kernels = compiling()
     if view.state.active and kernels and view.epoch == 0:
         sentence = (
-            f"Compiling {kernels[0]}. The first run of a kind compiles its kernels, for some seconds; later "
-            "runs start at once."
+            f"Compiling {kernels[0]}. This takes some seconds for the first run of its kind; later runs "
+            "start at once."
         )
     elif view.state is TaskState.QUEUED:
-        sentence = f"{sentence} Other runs are at work."
+        sentence = f"{sentence} Other runs are in progress."
     elif view.state.active and not view.history:
         sentence = f"{sentence} {view.elapsed:.0f} s so far."
     elif view.state is TaskState.RUNNING and view.history:
         sentence = f"Epoch {view.epoch:,} of at most {view.experiment.max_epochs:,}."
     if view.state in (TaskState.FAILED, TaskState.DIVERGED):
-        sentence = "What happened is told above."
+        sentence = "See the message above."
     return {"word": word, "tone": tone, "sentence": sentence}
 
 
 def _numbers(scene: Scene) -> list[tuple[str, str, str, str]]:
-    """Return label, value, help and tone of every number."""
+    """Return the label, value, help and tone of every number."""
     if scene.view is None or not scene.history:
         return []
     shown = numbers(scene.history, scene.machine, scene.dataset, scene.view.state.ended)
@@ -430,7 +430,7 @@ def _numbers(scene: Scene) -> list[tuple[str, str, str, str]]:
 
 
 def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
-    """Return a prediction metric over all outputs, where there are several."""
+    """Return a prediction metric over all outputs if there are several."""
     if scene.view is None or scene.run is None or scene.run.n_outputs < 2:
         return []
     telling = list(in_units(scene.view.last).items())[:1]
@@ -441,6 +441,6 @@ def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
 
 
 def _charts(scene: Scene) -> list[dict[str, Any]]:
-    """Return the charts of the stage: of every panel its curves."""
+    """Return the charts of the stage: the curves of every panel."""
     drawn = ((panel, panel.plots(scene)) for panel in PANELS if panel.plots)
     return [chart_of(panel.heading(scene), plots) for panel, plots in drawn if plots]

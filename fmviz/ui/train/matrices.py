@@ -1,4 +1,4 @@
-"""Build the heatmaps of a run: learned weights, true weights, and their comparison."""
+"""Heatmaps of a run: learned weights, true weights, and their comparison."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def order_name(order: int) -> str:
 
 @dataclass(frozen=True)
 class Look:
-    """An order of a columnar model; beyond 2 a slice, at m − 2 features.
+    """An order of a columnar model; above 2, a slice at m − 2 fixed features.
 
     Attributes
     ----------
     model : Model
-        With its own parameters.
+        The model with its parameters.
     order : int
-        m.
+        The order m.
     at : tuple of int
-        The features that are held; () for order 2.
+        The fixed features; () for order 2.
     """
 
     model: Model
@@ -63,7 +63,7 @@ class Look:
     at: tuple[int, ...] = ()
 
     def interactions(self, parameters: Parameters | Thinned) -> Interactions:
-        """Return all interactions of the order, or those of the slice."""
+        """Return all interactions of the order or of the slice."""
         every = interactions_of(self.model, parameters, self.order, entries=True)
         return every.at(self.at) if self.at else every
 
@@ -92,7 +92,7 @@ class Look:
         return CodesFrame(codes, scale, key=key, caption=caption)
 
     def truth(self, dataset: Dataset) -> tuple[np.ndarray | None, bool]:
-        """Return the true weights or None, and whether their sizes are comparable."""
+        """Return the true weights or None, and whether their magnitudes are comparable."""
         if self.order == 2:
             if dataset.truth is not None:
                 return dataset.truth, not factors_repeat(self.model)
@@ -104,12 +104,12 @@ class Look:
 
 
 def _cross_out(codes: np.ndarray, features: Sequence[int]) -> None:
-    """Mark all pairs of some features as no interactions."""
+    """Clear all pairs of some features."""
     codes[list(features)] = codes[:, list(features)] = NOT_AN_INTERACTION
 
 
 def factors_repeat(model: Model) -> bool:
-    """Return whether products may repeat features, so that the matrix is not that of pair weights."""
+    """Return whether products may repeat features, in which case entries are not pair weights."""
     columnar_model: Any = model
     if columnar_model.lifted:
         return not columnar_model.distinct
@@ -119,7 +119,7 @@ def factors_repeat(model: Model) -> bool:
 
 
 def strongest_slice(interactions: Interactions) -> tuple[int, ...]:
-    """Return the m − 2 features of a slice, the first ones of the strongest set; () for pairs."""
+    """Return the m − 2 fixed features of a slice, the first of the strongest set; () for pairs."""
     need = interactions.order - 2
     if need == 0:
         return ()
@@ -128,22 +128,22 @@ def strongest_slice(interactions: Interactions) -> tuple[int, ...]:
 
 
 def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
-    """Return the sets of `order` features that truly interact, or None where they are unknown."""
+    """Return the true interactions of an order, or None if they are unknown."""
     if order == 3:
         return None if dataset.true_triples is None else set(dataset.true_triples)
     if order != 2:
         return None
     truth = truth_of(dataset)
     if truth is not None and truth.ndim == 3:
-        # Pairs that any output uses.
+        # Pairs used by any output.
         truth = np.abs(truth).sum(axis=0)
     return None if truth is None else {(int(i), int(j)) for i, j in np.argwhere(np.triu(truth, 1))}
 
 
 def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[str, Any]:
-    """Return the true counts for `fmviz.figures.training.sparsity`, where they are known.
+    """Return the true counts for `fmviz.figures.training.sparsity`, if known.
 
-    With `several`, the interactions of each order are counted in a column of their own.
+    With `several`, the interactions of each order are counted in a separate column.
     """
     each = {} if dataset is None else {m: true_sets(dataset, m) for m in (2, 3)}
     known = {m: sets for m, sets in each.items() if sets is not None}
@@ -159,7 +159,7 @@ def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[st
 
 
 def sets_table(sets: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
-    """Return a table of sets of features, shape (t, m): their names and weights, and which are true."""
+    """Return a table of feature sets, shape (t, m): names, weights and whether they are true."""
     names = np.asarray(dataset.feature_names, dtype=object)
     order = sets.shape[1]
     heads = ["Feature", "with feature", *("and" + " " * extra for extra in range(order - 2))]
@@ -181,8 +181,8 @@ def tile_labels(n_features: int, n_tiles: int = N_TILES) -> list[str]:
     ]
 
 
-# Blue and orange mark errors and differ for all kinds of colour vision; green, for hits, has a lightness
-# between them.
+# Blue and orange mark errors and are distinct for all kinds of colour vision; the lightness of green, for
+# true positives, lies between them.
 SUPPORT = tuple(
     CellClass(label.capitalize(), light, dark)
     for label, light, dark in zip(
@@ -208,7 +208,7 @@ def last_frame(view: JobView) -> Frame:
 
 
 def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
-    """Return the frames of a run with finite factors, thinned to a payload of limited size."""
+    """Return the frames of a run with finite factors, thinned to a limited payload."""
     frames = [frame for frame in view.frames if frame.finite]
     if not frames or view.dataset is None:
         return ()
@@ -244,12 +244,12 @@ def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Lo
 
 
 def _named(label: str, d: int) -> dict[str, Any]:
-    """Return the label option of a panel; tiles have a label of their own."""
+    """Return the label option of a panel; tiles have another label."""
     return {"gram_label": label} if d <= EXACT_FEATURES else {}
 
 
 def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Panel:
-    """Return the panel of a run that has not started: all zero, with a notice."""
+    """Return the panel of a run before its start: all zero, with a notice."""
     d = dataset.X.shape[1]
     notation = experiment.model.notation
     frame: FactorFrame | CodesFrame = FactorFrame(np.zeros((d, 1)), caption="No epoch yet", notice=words)
@@ -272,7 +272,7 @@ def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...]
         codes = support.codes.copy()
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
         _cross_out(codes, features)
-        exactly = "exactly recovered (PSSR 1)" if support.exact else "not exactly recovered (PSSR 0)"
+        exactly = "exact recovery (PSSR 1)" if support.exact else "no exact recovery (PSSR 0)"
         caption = f"epoch {frame.epoch:,}: F1 {support.f1:.3f}, {exactly}"
         drawn.append(ClassesFrame(codes, support.counts, key=frame.key, caption=caption))
     return Panel(
@@ -286,7 +286,7 @@ def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...]
 
 
 def learned_support(thinned: Thinned, look: Look | None) -> np.ndarray:
-    """Return which pairs are used."""
+    """Return a mask of the used pairs."""
     if look is not None and thinned.factors:
         codes = np.asarray(look.picture(thinned, "", "").codes)
         return np.asarray((codes != 0) & (codes != NOT_AN_INTERACTION))
@@ -317,7 +317,7 @@ def picture(thinned: Thinned, key: str, caption: str, look: Look | None = None) 
 
 
 def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | None) -> Panel:
-    """Return the panel of the true weights, or of the true support where only that is known."""
+    """Return the panel of the true weights, or of the true support if only that is known."""
     d = truth.shape[0]
     n_pairs = int(np.triu(truth != 0, 1).sum())
     exact = d <= EXACT_FEATURES
@@ -332,7 +332,7 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
         _cross_out(codes, features)
         counts = [d * (d - 1) // 2 - n_pairs, n_pairs]
         structure = ClassesFrame(codes, counts, caption=caption)
-        title = "In truth (which, not how much)"
+        title = "Truth (support only)"
         return Panel(
             title,
             [structure],
@@ -346,7 +346,7 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
     if exact:
         _cross_out(codes, features)
     return Panel(
-        "In truth" if known else "In truth (which, not how much)",
+        "Truth" if known else "Truth (support only)",
         [CodesFrame(codes, scale, caption=caption)],
         row_labels=labels,
         col_labels=labels,

@@ -1,4 +1,4 @@
-"""Draw the histogram of residuals under a capped loss."""
+"""Histogram of residuals under a capped loss."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from fmviz.ui.train.panels import Panel, Scene
 _WINDOW = 3.0
 
 
-@st.cache_resource(max_entries=8, show_spinner="Looking at the residuals.")
+@st.cache_resource(max_entries=8, show_spinner="Computing the residuals.")
 def _fit(
     run: str, epoch: int, output: int, _experiment: Experiment, _parameters: Parameters
 ) -> tuple[Errors, float, float] | None:
-    """Return residuals of the training rows, ε₁ and ε₁ + ε₂; `_parameters` are those of all outputs."""
+    """Return the training residuals, ε₁ and ε₁ + ε₂; `_parameters` are those of all outputs."""
     prepared = Run.prepare(_experiment).of_output(output)
     caps = caps_of(prepared.problem.loss)
     return None if caps is None else (errors_of(prepared, _parameters), *caps)
 
 
 def _of(scene: Scene) -> Any:
-    """Return what `_fit` does, None also where outputs share a basis."""
+    """Return the result of `_fit`, or None if outputs share a basis."""
     if not scene.drawn or scene.experiment.model.multi_output:
         return None
     view: Any = scene.view
@@ -48,7 +48,7 @@ def _draw(scene: Scene, settings: Settings) -> None:
         navigation.page_link(
             navigation.INTERACTIONS,
             {"run": view.id, "view": "suspects", **output},
-            label="Rows that look wrong",
+            label="Outliers",
         )
 
 
@@ -66,8 +66,8 @@ def _residuals(errors: Errors, near: float, reach: float) -> None:
         lines.append((reach, "ε₁ + ε₂"))
     if not binary:
         lines += [(-place, "") for place, _ in lines]
-    words = f"{int(aside.sum()):,} of {aside.size:,} rows are beyond ε₁ + ε₂."
-    st.caption(f"The dashed lines are the caps: {words}")
+    words = f"{int(aside.sum()):,} of {aside.size:,} rows lie beyond ε₁ + ε₂."
+    st.caption(f"Dashed lines: caps. {words}")
     chart(
         figures.residuals(
             errors.signed,
@@ -81,4 +81,4 @@ def _residuals(errors: Errors, near: float, reach: float) -> None:
     )
 
 
-SET_ASIDE = Panel("outliers", "What is set aside", "", lambda scene: _of(scene) is not None, draw=_draw)
+SET_ASIDE = Panel("outliers", "Rows set aside", "", lambda scene: _of(scene) is not None, draw=_draw)

@@ -39,7 +39,7 @@ from fmviz.ui.train.settings import (
 from fmviz.ui.watching import connected
 
 SPEEDS = {"slow": ("Slow", 3.0), "watch": ("Normal", 30.0), "full": ("Full speed", 0.0)}
-"""Words and epochs a second, 0 without a limit."""
+"""Labels and epochs per second; 0 means no limit."""
 
 
 def draw_controls(
@@ -57,19 +57,19 @@ def draw_controls(
     Parameters
     ----------
     settings : Settings
-        The page's, with `VIEW`.
+        The settings of the page, with `VIEW`.
     job : Job or None
-        The run that is shown.
+        The run on the page.
     state : TaskState or None
-        Its state, by which the whole page is drawn.
+        The state of the run for which the page is drawn.
     stale : bool
-        Whether the settings have changed since.
+        Whether the settings have changed since the run.
     possible : bool
-        Whether a run with the settings can be made.
+        Whether the settings can be run.
     start : callable
-        ``start(settings, steps, **changes)`` starts a run, see the training page.
+        ``start(settings, steps, **changes)`` starts a run.
     others : bool
-        Whether the run goes on for somebody else, and is not to be halted from here.
+        Whether another session started the run, which then cannot be paused from here.
     """
     active = state is not None and state.active
     paused = state is TaskState.PAUSED
@@ -81,7 +81,7 @@ def draw_controls(
         if job is not None and not others:
             job.pace = SPEEDS[settings["speed"]][1]
 
-    # What goes on is played, halted and stepped where it is; all else starts anew.
+    # A resumable run is played, paused and stepped in place; otherwise a new one starts.
     play = partial(start, settings) if going_on is None else going_on.play
     step = partial(start, settings, 1) if going_on is None else going_on.step
     halt, end = (None, None) if job is None else (job.pause, job.stop)
@@ -93,18 +93,18 @@ def draw_controls(
                 "P",
                 (active or others) and not stale,
                 play,
-                "Go on, or start with the present settings.",
+                "Resume, or start with the present settings.",
             ),
-            ("Pause", "pause", "H", not active or others, halt, "Halt after the present epoch."),
+            ("Pause", "pause", "H", not active or others, halt, "Pause after the present epoch."),
             ("Step", "skip_next", "S", active or ((ended or others) and not stale), step, "One epoch."),
-            ("Stop", "stop", "X", not (active or paused) or others, end, "End the run for good."),
+            ("Stop", "stop", "X", not (active or paused) or others, end, "End the run."),
             (
                 "Reset",
                 "restart_alt",
                 "0",
                 job is None,
                 partial(start, settings, 0),
-                "Back to epoch 0 with the present settings and the same seed.",
+                "Return to epoch 0 with the present settings and the same seed.",
             ),
             (
                 "Reseed",
@@ -112,7 +112,7 @@ def draw_controls(
                 "N",
                 False,
                 partial(start, settings, 0, seed=next_seed),
-                "The next seed: another start and another split. Back to epoch 0.",
+                "Return to epoch 0 with the next seed: another start and split.",
             ),
         ]:
             widgets.action(
@@ -140,21 +140,21 @@ def draw_controls(
 
 
 _VIEW: tuple[Setting, ...] = (
-    ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Time spent in the solver only."),
+    ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Seconds count solver time only."),
     ParamSpec(
         "against",
         "choice",
         "used_bases",
         choices=("used_bases", "epoch", "seconds"),
-        help="The axis of curves of a machine on a shared basis.",
+        help="Horizontal axis for machines on a shared basis.",
     ),
-    ParamSpec("parts", "bool", False, help="Draw the loss and the penalties beside their sum."),
+    ParamSpec("parts", "bool", False, help="Draw the loss and the penalties as well as their sum."),
     ParamSpec(
         "metric",
         "choice",
         "rmse",
         choices=tuple(name for name, metric in METRICS.items() if metric.on_rows),
-        help="How predictions are measured. "
+        help="Metric of predictions. "
         + " ".join(f"{metric.label} is {metric.help}." for metric in METRICS.values() if metric.on_rows),
     ),
     ParamSpec(
@@ -162,13 +162,13 @@ _VIEW: tuple[Setting, ...] = (
         "choice",
         "watch",
         choices=tuple(SPEEDS),
-        help="Slow makes 3 epochs a second, Normal at most 30, Full speed as many as it can. The results are "
-        "the same; you can change it during a run.",
+        help="Epochs per second: Slow 3, Normal up to 30, Full speed unlimited. Results do not depend on "
+        "it; it can be changed during a run.",
     ),
     *NOW,
     *interactions.VIEW,
     ParamSpec("play", "bool", False, help="A link with play=1 starts the run."),
-    Text("run", help="The run that is shown; a link whose run is unknown here starts it again."),
+    Text("run", help="Id of the run on the page; a link to an unknown run starts it again."),
 )
 
 
@@ -183,8 +183,8 @@ _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 
 
-# On a phone buttons are their signs, and λ comes first, so that Play, λ and a matrix share the screen.
-# In a narrow column formulae break before relations and sums, in smaller type; what is wider still scrolls.
+# On phones, buttons show icons only and λ comes first: Play, λ and a matrix fit on one screen.
+# In narrow columns formulae use smaller type and break before relations and sums; wider ones scroll.
 _STYLE = """<style>
 BOX [data-testid="stMarkdown"]:has(.katex-display) {
   container-type: inline-size; width: 100%;
@@ -213,7 +213,7 @@ BOX .katex-display {
 def render() -> None:
     """Draw the page."""
     own = own_specs()
-    # All parameters of choices but those of the data and of the model.
+    # All parameters of choices except those of the data and of the model.
     expert = [spec.name for spec in own if not spec.name.startswith(("dataset_", "model_"))]
     settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert))
     given = Settings.arriving("train")
@@ -222,13 +222,13 @@ def render() -> None:
     with shell.page("Train", settings):
         suggest(settings, linked)
         if any(spec.name not in settings.own for spec in own_specs()):
-            st.rerun()  # What was suggested has parameters that this table lacks.
+            st.rerun()  # The suggestion has parameters that this table lacks.
         shell.heading(
             settings,
             "Train",
-            "Fit a factorization machine of order 2 or higher, one of its relatives, or the convex quadratic "
-            "regression, and watch the regularizer choose its interactions. Every setting and the seed are "
-            "in the address bar: the same link gives the same numbers.",
+            "Fit a factorization machine of order 2 or higher, a related model, or convex quadratic "
+            "regression, and watch the regularizer select interactions. The address bar holds all settings "
+            "and the seed; the same link gives the same numbers.",
             folded=True,
         )
         experiment = experiment_of(settings)
@@ -244,7 +244,7 @@ def _owner() -> str:
 
 
 def _steers(job: Job) -> bool:
-    """Return whether this browser has started a training run; those of others it only watches."""
+    """Return whether this browser started a run; runs of other browsers can only be watched."""
     return job.browser in ("", session_uploads.owner())
 
 
@@ -254,7 +254,7 @@ def _job(settings: Settings) -> Job | None:
 
 
 def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None:
-    """Start a run with the present settings and some changes, and show it."""
+    """Start and show a run with the present settings and some changes."""
     old = _job(settings)
     if old is not None and _steers(old):
         old.stop()
@@ -267,12 +267,12 @@ def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None
         settings.set(run="", play=False)
         return
     st.session_state.pop(_LOST, None)
-    # In one call, so that a concurrent click never sees half of the changes.
+    # One call: a concurrent click must not see half of the changes.
     settings.set(run=job.id, play=False, **changes)
 
 
 def _follow(settings: Settings, given: dict[str, str] | None) -> None:
-    """Take over, at arrival, data and seed of the run that is shown; all where a link names it alone."""
+    """Load the run's data and seed on arrival; all of its settings if a link contains only the run."""
     run = settings["run"]
     if given is None or not set(given) <= {"run", "level"}:
         return
@@ -287,10 +287,10 @@ def _follow(settings: Settings, given: dict[str, str] | None) -> None:
 
 
 def _autostart(settings: Settings, reason: str | None) -> None:
-    """Start the run of a link with play=1, or of one whose run is not in the store."""
+    """Start the run of a link with play=1, or of a link whose run is not in the store."""
     run = settings["run"]
     if settings.notices:
-        return  # What the link asked for could not be taken whole: let the reader decide.
+        return  # Parts of the link are invalid: let the reader decide.
     if reason is not None or (run and _job(settings) is not None and not settings["play"]):
         return
     if run and not settings["play"] and _open_from_store(run, SPEEDS[settings["speed"]][1]):
@@ -300,17 +300,17 @@ def _autostart(settings: Settings, reason: str | None) -> None:
         if run and settings["run"]:
             st.session_state[_LOST] = (
                 "info",
-                "The run of this link is not on this server. It was started again from the same settings and "
-                "seed, which gives the same numbers.",
+                "The run of this link is not on this server. It was started again with the same settings and "
+                "seed, and gives the same numbers.",
             )
 
 
 def _open_from_store(run: str, pace: float) -> bool:
-    """Open the run of a link from the store, to go on at a pace; return whether it is there."""
+    """Open the run of a link from the store, resumable at some pace; return whether it exists."""
     try:
         job = manager().open(run, _owner(), session_uploads.owner())
     except AtWorkError:
-        words = "This run is being made by another program. The Runs page shows how far it has come."
+        words = "Another program is computing this run. The Runs page shows its progress."
         st.session_state[_LOST] = ("info", words)
         return True
     except TooManyJobsError as error:
@@ -327,8 +327,8 @@ def _open_from_store(run: str, pace: float) -> bool:
     reached = job.view().epoch
     st.session_state[_LOST] = (
         "info",
-        f"This run was cut off. It is back where it was last saved, at epoch {reached:,}. Press Play to go "
-        "on.",
+        f"This run was interrupted and restored from its last save, at epoch {reached:,}. Press Play to "
+        "resume.",
     )
     return True
 
@@ -339,7 +339,7 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
         st.rerun()
     others = job is not None and not job.state.ended and not _steers(job)
     stale = job is not None and job.experiment != experiment
-    # Once, so that buttons and stage are of one state: if it changes meanwhile, the stage hears of it.
+    # Read once: buttons and stage must show one state. The stage receives later changes.
     view = state = None
     if job is not None:
         job.attended = connected()
@@ -348,7 +348,7 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
     draw_controls(settings, job, state, stale, reason is None, _start, others=others)
     live_job = job if job is not None and _steers(job) and not stale and reason is None else None
     main_settings(settings, live_job, experiment)
-    # Always one element: a fragment that changed its position would lose clicks.
+    # Always one element: a fragment whose position changes loses clicks.
     with st.container(key="train_above", gap="small"):
         draw_suggested(settings)
         if reason is not None:
@@ -358,13 +358,13 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
             (st.warning if kind == "warning" else st.info)(sentence, icon=":material/info:")
         if others:
             st.info(
-                "You watch somebody else's run. **Reset** starts the same one for you, to stop and change.",
+                "This run belongs to another session. **Reset** starts a copy that you can stop and change.",
                 icon=":material/visibility:",
             )
     started = view is not None and (view.state.active or bool(view.epoch))
     words = _stale_words(settings, job, experiment) if stale and started and job is not None else None
     live.show(view, experiment, settings, stale=words)
-    # Below the stage, which a change must not move.
+    # Below the stage, which must not move when this changes.
     draw_schedule(settings, experiment, job)
     if view is not None and not view.state.active and settings.shows("exports", "Downloads and code"):
         if view.state.ended and view.saved and view.parameters is not None:
@@ -372,7 +372,8 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
                 navigation.INTERACTIONS,
                 {"run": view.id},
                 label="Interactions in words",
-                help="Its columns and pairs in words, curves and a matrix, and one prediction taken apart.",
+                help="Columns and pairs in words, curves and a matrix, and the decomposition of a "
+                "prediction.",
             )
         draw_exports(view)
 
@@ -397,4 +398,4 @@ def _stale_words(settings: Settings, job: Job, experiment: Experiment) -> str:
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     shown = [plain(name_of(name)) for name in changed if name in settings.table and settings.shows(name)][:4]
     words = ", ".join(shown + ["…"] * (len(changed) > len(shown)))
-    return f"Settings changed since this run: {words}. Press **Play** or **Reset** to take them over."
+    return f"Settings changed since this run: {words}. Press **Play** or **Reset** to apply them."

@@ -1,4 +1,4 @@
-"""Panels of the page Train: what they are, and those of curves and classes."""
+"""Panels of the page Train: their definition, and the panels of curves and classes."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.matrices import Look, order_name, true_counts
 
 PARTS = {"pairs": "The strongest interactions", "quality": "Prediction and recovery", "curves": "Curves"}
-"""The parts of the page by which links hide panels, and their words."""
+"""The parts of the page by which links hide panels, with their labels."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The state that the page shows.
+    """The state of the page.
 
     Attributes
     ----------
     experiment : Experiment
-        What runs, or would.
+        The experiment of the run, or of the settings.
     run : JobView or None
-        The run; None before there is one.
+        The run, if any.
     view : JobView or None
-        The run, of one output.
+        The run of a single output.
     dataset : Dataset or None
-        The data of that output, once they are loaded.
+        The data of that output, if loaded.
     words : str
-        What is to be said where there is no run.
+        Message in place of a run.
     look : Look or None
-        The order that is looked at.
+        The displayed order.
     compared : bool
-        Whether the support is compared with the true one, pair by pair.
+        Whether the support is compared with the truth, pair by pair.
     x : str
         The axis of the curves.
     metric : Metric
-        How predictions are measured.
+        Metric of predictions.
     parts : bool
         Whether the parts of the objective are drawn.
     mark : Mark or None
-        The cell that is explained.
+        The explained cell.
     clickable : bool
-        Whether a click on a cell is taken.
+        Whether cells respond to clicks.
     """
 
     experiment: Experiment
@@ -78,7 +78,7 @@ class Scene:
 
     @cached_property
     def drawn(self) -> bool:
-        """Whether the run has parameters that can be drawn."""
+        """Whether the run has parameters to draw."""
         view = self.view
         return (
             view is not None
@@ -89,24 +89,24 @@ class Scene:
 
     @property
     def fit(self) -> JobView:
-        """The run, of one output, once there is one."""
+        """The run of a single output; requires a run."""
         assert self.view is not None, "there is a run"
         return self.view
 
     @property
     def data(self) -> Dataset:
-        """The data of that output, once they are loaded."""
+        """The data of that output; requires loaded data."""
         assert self.dataset is not None, "the data are loaded"
         return self.dataset
 
     @property
     def history(self) -> tuple[dict[str, Any], ...]:
-        """The records of the run, none before it has begun."""
+        """The records of the run, empty before its start."""
         return () if self.view is None else self.view.history
 
     @property
     def machine(self) -> Model:
-        """The model, with the parameters that the run estimated."""
+        """The model, with parameters estimated by the run."""
         return self.experiment.model if self.view is None else self.view.machine
 
 
@@ -117,17 +117,17 @@ class Panel:
     Attributes
     ----------
     name : str
-        Names its elements.
+        Prefix of the keys of its elements.
     title : str or callable
-        Stands above it; may depend on the `Scene`.
+        Heading; may depend on the `Scene`.
     part : str
-        A key of `PARTS` by which links hide it, or "".
+        The key of `PARTS` by which links hide the panel, or "".
     applies : callable
-        Whether a `Scene` has what it shows.
+        Whether the panel applies to a `Scene`.
     plots : callable, optional
-        Its curves: small on the stage, also while the run goes on, and large below.
+        Curves of the panel: small on the stage, also during a run, and large below.
     draw : callable, optional
-        Draws a `Scene` with the page's settings below the stage, once the run does not go on.
+        Draws a `Scene` with the page's settings below the stage, when the run is inactive.
     """
 
     name: str
@@ -138,12 +138,12 @@ class Panel:
     draw: Callable[[Scene, Settings], None] | None = None
 
     def heading(self, scene: Scene) -> str:
-        """Return the title of a scene."""
+        """Return the heading for a scene."""
         words = self.title
         return words if isinstance(words, str) else words(scene)
 
     def shown(self, scene: Scene, settings: Settings) -> bool:
-        """Return whether it applies and no link hides it."""
+        """Return whether the panel applies and no link hides it."""
         return (not self.part or settings.shows(self.part, PARTS[self.part])) and self.applies(scene)
 
 
@@ -163,7 +163,7 @@ def _objective(scene: Scene) -> list[figures.Plot]:
 def _uses(scene: Scene) -> list[figures.Plot]:
     names = set(scene.history[-1]) if scene.history else set()
     if "used_bases" in names:
-        # They join all features; they are what is chosen.
+        # Bases involve all features; the bases themselves are selected.
         return [figures.Plot(USED_BASES, (figures.Curve("used_bases", "bases", figures.ORANGE),), zero=True)]
     orders = {f"used_interactions_{m}": order_name(m) for m in orders_of(scene.machine)}
     counts = {column: words for column, words in orders.items() if column in names}
@@ -197,7 +197,7 @@ def _draw_confusion(scene: Scene, settings: Settings) -> None:
     chart(
         figures.confusion(counts, run.dataset.class_labels or ()),
         key="train_confusion",
-        alt=f"Confusion matrix of {len(counts)} classes: true classes against predicted ones.",
+        alt=f"Confusion matrix of {len(counts)} classes, true against predicted.",
     )
     st.caption(f"On the {plain(rows)} rows.")
 
@@ -209,7 +209,7 @@ def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parame
 
 CONFUSION = Panel(
     "confusion",
-    "Which classes are confused",
+    "Confusion matrix",
     "quality",
     lambda scene: scene.drawn and scene.run.dataset.task in ("class", "ordinal"),  # type: ignore[union-attr]
     draw=_draw_confusion,

@@ -1,4 +1,4 @@
-"""The settings of a training run: suggestions for a data set, and strengths changed while it trains."""
+"""Settings of a training run: suggestions for a data set, and strengths changed during the run."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ from fmviz.ui import session_uploads, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Changes, Follower, Settings
 
-CHANGES = Changes("changes", help="Strengths that change on the way: epoch:name:value, separated by commas.")
-"""The setting of a run's declared changes."""
+CHANGES = Changes(
+    "changes", help="Changes of strengths during the run: epoch:name:value, separated by commas."
+)
+"""The setting for scheduled changes of a run."""
 _NOW_HELP = (
-    "Takes effect with the next epoch, also after the end: the solver goes on from the present P, and the "
-    "change is marked on every curve. It becomes part of the run: its link, program and record repeat it."
+    "Takes effect in the next epoch, also after the end: the solver continues from the present P. Every "
+    "curve marks the change, and the run's link, program and record include it."
 )
 NOW = tuple(
     Follower(**vars(spec) | {"name": f"now_{spec.name}", "help": _NOW_HELP})
     for spec in SPECS
     if spec.name in STRENGTHS
 )
-"""The strengths of the run that is shown."""
+"""The strengths of the run on the page."""
 _KNOWN = "fmviz:train:known_changes"
 
 
 def adopt(settings: Settings, job: Job) -> bool:
-    """Copy changes of the run's strengths, and its budget then, into the settings; return whether any."""
+    """Copy changed strengths and epoch budget of the run into the settings; return whether any changed."""
     new = {name: getattr(job.experiment, name) for name in ("changes", "max_epochs")}
     run, old = st.session_state.get(_KNOWN, ("", {}))
     st.session_state[_KNOWN] = job.id, new
-    # Keep settings that already differed from those of the run.
+    # Keep settings that already differed from the run.
     if run != job.id or old == new or settings.as_dict(*old) != old:
         return False
     settings.set(**new)
@@ -53,7 +55,7 @@ def adopt(settings: Settings, job: Job) -> bool:
 
 
 def draw_now(settings: Settings, job: Job, name: str) -> None:
-    """Draw the slider of a strength that changes the current run."""
+    """Draw the slider of a strength of the current run."""
     if not (settings.shows(f"now_{name}") and settings.shows(name)):
         return
     present = job.strengths[name]
@@ -66,12 +68,12 @@ def draw_now(settings: Settings, job: Job, name: str) -> None:
     }
 
     def change() -> None:
-        # Of the store, and so of whoever goes on with it first.
+        # A stored run belongs to the first session that resumes it.
         job.browser = job.browser or session_uploads.owner()
         try:
             job.change(**{name: settings[f"now_{name}"]})
         except AtWorkError as error:
-            # The page opens it again.
+            # The page reopens it.
             manager().forget(job.id)
             st.toast(plain(str(error)), icon=":material/sync_problem:")
         else:
@@ -83,33 +85,33 @@ def draw_now(settings: Settings, job: Job, name: str) -> None:
 
 
 def _forget(settings: Settings, job: Job | None) -> None:
-    """Drop the changes, and what they added to the budget of epochs."""
+    """Drop the changes and the epochs they added to the budget."""
     raised = job is not None and settings["max_epochs"] == job.experiment.max_epochs
     settings.set(changes=(), max_epochs=job.budget if job and raised else settings["max_epochs"])
 
 
 def draw_schedule(settings: Settings, experiment: Experiment, job: Job | None) -> None:
-    """Draw the scheduled changes of strengths, and a button that drops them."""
+    """Draw the scheduled changes of strengths and a button that drops them."""
     if not experiment.changes:
         return
     with st.container(key="train_schedule", gap="xsmall"):
         st.caption(
-            ":material/timeline: Changes on the way: "
+            ":material/timeline: Changes during the run: "
             + " · ".join(
                 f"after epoch {epoch:,}: {plain(text)}"
                 for epoch, text in change_words(experiment, experiment.changes[-1].epoch).items()
             )
-            + ". The objective of an epoch belongs to the strengths of that epoch."
+            + ". The objective of each epoch uses the strengths of that epoch."
         )
         widgets.action(
             settings,
             "forget",
-            "Forget these changes",
+            "Discard these changes",
             icon=":material/timeline:",
             type="tertiary",
             on_click=_forget,
             args=(settings, job),
-            help="The next run keeps its strengths from beginning to end.",
+            help="The next run uses constant strengths.",
         )
 
 
@@ -117,8 +119,8 @@ def takes_no_penalty(model: Model) -> str:
     """Return why a model has no strength of Ω, or ""."""
     if model.fits_coefficients:
         return (
-            "No strength of Ω: with fitted λₛ the scale of a column is free, so that a penalty on P alone "
-            "binds nothing. $\\lambda_p$ binds both."
+            "No strength of Ω: with fitted λₛ the scale of each column is free, and a penalty on P alone "
+            "has no effect. $\\lambda_p$ penalizes both."
         )
     if isinstance(model, EigenModel):
         return f"No strength of Ω: {model.shrunk} is the regularizer, and a sparse one would not be convex."
@@ -145,10 +147,10 @@ EXPERT = (
     *MORE,
     *("step", "stop", "reseed", "suggest"),
 )
-"""What Simple leaves out; it keeps the rank, the regularizer and its strength, Play, Pause and Reset."""
+"""Controls hidden in Simple; rank, regularizer, strength, Play, Pause and Reset remain."""
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
-# Settings that change with the model.
+# Settings that depend on the model.
 _OF_MODEL = (
     "regularizer",
     "solver",
@@ -163,8 +165,8 @@ _OF_MODEL = (
 
 
 def own_specs() -> tuple[ParamSpec, ...]:
-    """Return the parameters of the chosen model, loss, solver and so on, named as in a link."""
-    # Links leave defaults out. Without one, or with the level alone, the session has the values.
+    """Return the parameters of the chosen model, loss, solver and so on, with their names in links."""
+    # Links omit defaults. Without a link, or with only the level, the values are in the session.
     given, present = Settings.arriving("train") or {}, Settings("train", OWN)
     given.pop("level", None)
     specs_found: list[ParamSpec] = []
@@ -183,26 +185,26 @@ def own_specs() -> tuple[ParamSpec, ...]:
 
 
 def own_names(settings: Settings, owner: str, now: Experiment | None = None) -> list[str]:
-    """Return the names of the parameters of a choice that the table of settings contains."""
+    """Return the parameters of a choice in the table of settings, by name."""
     value = OWNERS[owner](settings[owner]) if now is None else getattr(now, owner)
     wanted = {f"{owner}_{spec.name}" for spec in specs_of(value)}
     return [name for name in settings.own if name in wanted]
 
 
 def experiment_of(settings: Settings, **changes: Any) -> Experiment:
-    """Return the experiment of the settings with some changes; ValueError if they contradict each other."""
+    """Return the experiment of the settings with some changes; ValueError for contradictions."""
     own = [name for owner in OWNERS for name in own_names(settings, owner)]
     return Experiment.from_dict(settings.as_dict("dataset", "seed", *NAMES, *own) | changes)
 
 
 def unavailable(experiment: Experiment) -> str | None:
-    """Return why an experiment cannot be run, or None."""
+    """Return why an experiment cannot run, or None."""
     return experiment.dataset.spec.unavailable() or experiment.why_not() or too_large(experiment)
 
 
 def train_query(experiment: Experiment) -> dict[str, str]:
-    """Return the query of a link that opens exactly this run on the page Train and starts it."""
-    # Given even if they are defaults: suggestions do not replace what a link names.
+    """Return the query of a link that opens and starts exactly this run on the page Train."""
+    # Defaults are included: suggestions do not replace settings in a link.
     named = {
         "regularizer": experiment.regularizer.name,
         "lambda_sparse": experiment.lambda_sparse,
@@ -212,13 +214,13 @@ def train_query(experiment: Experiment) -> dict[str, str]:
 
 
 def suggest(settings: Settings, linked: bool) -> None:
-    """Load the suggested settings of a newly chosen data set, unless a link brought settings."""
+    """Load the suggested settings of a newly chosen data set, unless a link set any."""
     dataset = settings["dataset"]
     before = st.session_state.get(_SEEN)
     if before == dataset and not linked:
         return
     st.session_state[_SEEN] = dataset
-    # Defaults are left out of the URL even if the link set them.
+    # The URL omits defaults, even those set by the link.
     given = settings.brought if linked else settings.query().keys()
     made_for = suggested(dataset).model.name
     model = settings["model"] if "model" in given or made_for == Experiment.model else made_for
@@ -229,7 +231,7 @@ def suggest(settings: Settings, linked: bool) -> None:
         return
     kept = settings.as_dict(*NAMES)
     own = experiment_of(settings).model if model == settings["model"] else model
-    # A link without a start means the original one, at random.
+    # A link without a start means the original default, a random start.
     fresh = _suggested if not (linked and given) or MODELS[model].multi_output else suggested
     wanted = fresh(dataset, own)
     new = _settings_of(wanted)
@@ -240,15 +242,15 @@ def suggest(settings: Settings, linked: bool) -> None:
 
 
 def _settings_of(experiment: Experiment) -> dict[str, Any]:
-    """Return the settings of an experiment as the session holds them."""
+    """Return the session values of an experiment's settings."""
     return {**experiment.to_dict(), "changes": experiment.changes}
 
 
 def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) -> None:
-    """Set the named settings to those of an experiment, with the parameters of its model and solver."""
+    """Copy some settings from an experiment, with the parameters of its model and solver."""
     owned: dict[str, Any] = {"model": wanted.model, "solver": wanted.solver}
     for owner, value in owned.items():
-        # The present table of settings may not contain them yet.
+        # The present table of settings may lack them.
         table = [dataclasses.replace(spec, name=f"{owner}_{spec.name}") for spec in specs_of(value)]
         given = {spec.name: value.settings[spec.name.removeprefix(f"{owner}_")] for spec in table}
         Settings("train", table).set(**given)
@@ -262,7 +264,7 @@ def _suggested(dataset: str, model: str | Model) -> Experiment:
 
 
 def draw_suggested(settings: Settings) -> None:
-    """Say that suggested settings were loaded, with a button that restores the previous ones."""
+    """Draw a notice of loaded suggestions, with a button that restores the previous settings."""
     kept = st.session_state.get(_NOTE)
     if kept is None:
         return
@@ -273,12 +275,12 @@ def draw_suggested(settings: Settings) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", key="train_suggested"):
         st.caption(
-            f":material/tips_and_updates: Loaded the settings suggested for "
+            f":material/tips_and_updates: Loaded the suggested settings for "
             f"**{plain(dataset_spec(settings['dataset']).title)}**.",
             width="content",
         )
         st.button(
-            "Back to mine",
+            "Restore mine",
             key="train_suggested_back",
             on_click=back,
             icon=":material/undo:",
@@ -296,8 +298,8 @@ def suited(settings: Settings, before: Experiment) -> Callable[[], None]:
         if same and not freed and now.why_not() is None:
             return
         together = now.model.multi_output or before.model.multi_output
-        # A model with its own loss changes the loss. Rank and loss change, too, where one model fits all
-        # outputs together and the other fits a machine for each.
+        # A model with its own loss changes the loss. Rank and loss also change between models that fit all
+        # outputs jointly and models that fit one machine per output.
         own_loss = ("loss", "caps") if before.model.suited_loss or now.model.suited_loss else ()
         names = (*_OF_MODEL, *(("rank", "loss") if together else own_loss))
         _take(settings, _suggested(settings["dataset"], now.model if same else now.model.name), names)
@@ -316,7 +318,7 @@ def loss_suited(settings: Settings, before: Experiment) -> Callable[[], None]:
 
 
 def load_suggested(settings: Settings) -> None:
-    """Load the suggested settings of the chosen data set: for the chosen model, where it can be fitted."""
+    """Load the suggested settings of the chosen data set, for the chosen model if it fits these data."""
     model = experiment_of(settings).model
     wanted = (_suggested(settings["dataset"], choice) for choice in (model, model.name, Experiment.model))
     _take(settings, next(fit for fit in wanted if fit.model.name == Experiment.model or not unavailable(fit)))

@@ -1,4 +1,4 @@
-"""Explain why an entry of PPᵀ is zero, for two features clicked on the matrix or chosen from lists."""
+"""Explanation of a zero in PPᵀ for two features, clicked on the matrix or chosen from lists."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train.panels import Panel, Scene
 
 VIEW = (
-    ParamSpec("cell_i", "int", -1, -1, 10_000_000, help="A feature, by its place from 0."),
-    ParamSpec("cell_j", "int", -1, -1, 10_000_000, help="The other feature of the pair."),
+    ParamSpec("cell_i", "int", -1, -1, 10_000_000, help="First feature, numbered from 0."),
+    ParamSpec("cell_j", "int", -1, -1, 10_000_000, help="Second feature, numbered from 0."),
 )
 _SEEN = "fmviz:train:clicked"
-# Longer lists are slow to send and useless to scroll.
+# Longer lists are slow to send and tedious to scroll.
 _MOST_LISTED = 5_000
 
 
 def explains(view: JobView) -> bool:
-    """Return whether pairs can be explained: for an FM of order 2 that is not being trained."""
+    """Return whether pairs can be explained: for an FM of order 2 that is not training."""
     return view.machine.plain and not view.state.active and view.parameters is not None
 
 
@@ -39,7 +39,7 @@ def chosen(settings: Values, d: int) -> tuple[int, int] | None:
 
 
 def take_click(settings: Settings, key: str, d: int) -> None:
-    """Set the features to a newly clicked cell of the matrix view with this key."""
+    """Set the features to the newly clicked cell of the matrix view with this key."""
     cell = clicked_cell(key)
     if cell is None or st.session_state.get(_SEEN) == cell:
         return
@@ -49,7 +49,7 @@ def take_click(settings: Settings, key: str, d: int) -> None:
 
 
 def mark(settings: Values, d: int) -> Mark | None:
-    """Return the outline of the chosen cell."""
+    """Return the outline that marks the chosen cell."""
     pair = chosen(settings, d)
     return None if pair is None else Mark(*pair)
 
@@ -76,7 +76,7 @@ def _draw(scene: Scene, settings: Settings) -> None:
     pair = chosen(settings, d)
     if pair is None:
         if settings["cell_i"] >= 0 and settings["cell_i"] == settings["cell_j"]:
-            st.caption("A feature has no interaction with itself: choose two different ones.")
+            st.caption("Choose two different features.")
         else:
             st.caption("Click a cell of the matrix above, or choose two features.")
         return
@@ -100,8 +100,8 @@ def _draw(scene: Scene, settings: Settings) -> None:
     chart(
         figure,
         key="train_why",
-        alt=f"The rows of {names[pair[0]]}, {live[0]} entries not zero, and of {names[pair[1]]}, {live[1]} "
-        f"not zero, of {rows[0].values.size} each; {story.shared.size} columns have both.",
+        alt=f"Rows of {names[pair[0]]} ({live[0]} of {rows[0].values.size} entries non-zero) and "
+        f"{names[pair[1]]} ({live[1]} non-zero); {story.shared.size} columns in common.",
     )
     words = "" if story.shared.size else _threshold_words(story)
     st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {words}")
@@ -111,10 +111,10 @@ def _threshold_words(story: Story) -> str:
     if not story.thresholded:
         return ""
     what = "a row" if story.by_norm else "an entry"
-    pull = "norm of the slope of the loss along it" if story.by_norm else "slope of the loss along it"
+    pull = "norm of the loss gradient" if story.by_norm else "absolute loss gradient"
     return (
-        f"Pull: the {pull}. A step leaves {what} that is zero at zero up to the threshold, λ times the "
-        f"weight of its {'norm' if story.by_norm else 'size'} in Ω."
+        f"Pull: {pull} of {what}. A zero {what.partition(' ')[2]} stays zero up to the threshold, λ times "
+        f"the weight of its {'norm' if story.by_norm else 'size'} in Ω."
     )
 
 
