@@ -53,6 +53,7 @@ TABLE: tuple[ParamSpec | Several, ...] = (
 )
 PARTS = ("panels", "column", "exports")
 EXPERT = ("exports",)
+_WHY = "Why TI zeroes the relatively small"
 _ENTRIES = tuple(f"e{j}" for j in range(1, len(_COLUMN) + 1))
 _STYLE = """<style>
 :is(.st-key-geometry_small, .st-key-geometry_entries) {
@@ -92,7 +93,7 @@ def render() -> None:
         )
         if settings.shows("panels", "Balls and flow"):
             _section(settings)
-        if settings.shows("column", "Why TI zeroes the relatively small"):
+        if settings.shows("column", _WHY):
             _column(settings)
 
 

@@ -86,7 +86,7 @@ TABLE = (
         help="Order of the interactions for TI and CS of order m. m = 2 gives TI and CS.",
     ),
 )
-PARTS = ("verdicts", "curves", "worked", "exports")
+PARTS = ("curves", "worked", "exports")
 EXPERT = ("source",)
 EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 
@@ -152,8 +152,6 @@ div:has(> .st-key-prox_strength) {
   position: sticky; top: 3.75rem; z-index: 100; padding: 0.4rem 0 0.5rem; background: BACKGROUND;
 }
 .st-key-prox_strength > div:first-child {flex: 1 1 18rem; min-width: 0}
-.st-key-prox_verdicts {display: grid; grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr)); gap: 1rem}
-.st-key-prox_verdicts > div {height: 100%}
 [class*="st-key-prox_worked_"] {display: grid; grid-template-columns: minmax(0, 1fr) 19rem; gap: 1rem}
 @media (max-width: 1000px) {[class*="st-key-prox_worked_"] {grid-template-columns: minmax(0, 1fr)}}
 .stTabs .katex-display {overflow-x: auto; overflow-y: hidden; font-size: 0.95em}
@@ -276,28 +274,12 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
     payload = pictures(token, chosen, driver, P, degree=degree)
     matrix_view(payload, key="prox_view")
-    if settings.shows("verdicts", "Results per operator"):
-        _verdicts(P, studies, exponent)
     if settings.shows("curves", "Interactions and features against λ"):
         _curves(studies, exponent)
-    if settings.shows("worked", "Formula with numbers"):
+    if settings.shows("worked", "Formula, certificate and numbers"):
         _formulas(P, studies, exponent)
     if settings.shows("exports", "Downloads and code"):
         _exports(settings, P, studies, exponent)
-
-
-def _verdicts(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
-    st.subheader("Results per operator")
-    with st.container(key="prox_verdicts"):
-        for study in studies:
-            at = study.at(exponent)
-            with st.container(border=True, height="stretch", key=f"prox_verdict_{study.variant.id}"):
-                chip = f'<span style="color:{regularizer_color(study.variant.penalty.name)}">■</span>'
-                st.markdown(f"**{chip} {study.variant.label}**", unsafe_allow_html=True)
-                widgets.certificate_badge(float(study.certificates[at]))
-                entries = counted(study.entries[at], "entry", "entries")
-                st.markdown(f"{entries} of Q, {counted(study.features[at], 'feature')}")
-                st.caption(lab.sparse_range(P, study))
 
 
 def _curves(studies: list[lab.Study], exponent: int) -> None:
@@ -308,15 +290,19 @@ def _curves(studies: list[lab.Study], exponent: int) -> None:
 
 
 def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
-    st.subheader("Formula with numbers")
-    for tab, study in zip(st.tabs([study.variant.label for study in studies]), studies, strict=True):
-        penalty, Q = study.variant.penalty, study.Q[study.at(exponent)]
+    box = st.expander("Formula, certificate and numbers", icon=":material/functions:", key="prox_worked")
+    for tab, study in zip(box.tabs([study.variant.label for study in studies]), studies, strict=True):
+        penalty, at = study.variant.penalty, study.at(exponent)
+        Q = study.Q[at]
         with tab, st.container(key=f"prox_worked_{study.variant.id}"):
             with st.container():
                 formula, operator, selects = penalty.words()
                 st.latex(formula)
                 st.latex(operator)
                 st.caption(f"Selects {plain(selects)}. Source: {penalty.source}.")
+                widgets.certificate_badge(float(study.certificates[at]))
+                entries = counted(study.entries[at], "entry", "entries")
+                st.caption(f"{entries} of Q. {lab.sparse_range(P, study)}")
             with st.container():
                 size = "‖pⱼ‖₂" if penalty.row_wise else "|pⱼ₀|"
                 table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")
