@@ -82,7 +82,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno in _UNWRITABLE:
         return f"The output cannot be written ({error.strerror}); free some space or choose another location."
     sentence, defect = in_words(error)
-    return f"{sentence.rstrip('.')}. Put --debug before the command for the traceback." if defect else sentence
+    return f"{sentence.rstrip('.')}. Use fmviz --debug for the traceback." if defect else sentence
 
 
 if __name__ == "__main__":

@@ -275,7 +275,8 @@ def _page(x: Any) -> str:
         type(x[-1] if isinstance(x, Pipeline) else x).__name__,
         [
             getattr(getattr(machine, "status_", None), "message", ""),
-            f"{cells}, {machine.step}. The sentences state the effect of each product beyond the effects of its features alone.",
+            f"{cells}, {machine.step}. The sentences state the effect of each product beyond the effects of "
+            "its features alone.",
         ],
         [picture],
         tables=tables,

@@ -53,7 +53,8 @@ def prox(
     if algorithm is not None:
         if not penalty.algorithms:
             raise ValueError(
-                f"The operator of {penalty.name!r} has a closed form and no choice of algorithm; omit `algorithm`."
+                f"The operator of {penalty.name!r} has a closed form and no choice of algorithm; omit "
+                "`algorithm`."
             )
         one_of("algorithm", algorithm, penalty.algorithms)
     matrix = finite_matrix("P", P)

@@ -106,8 +106,8 @@ def effects(fit: Any, *columns: str, X: Any = None, output: Any = None, dark: bo
     """Draw the effect of a column on the prediction, or the additional effect of a pair of columns.
 
     f = c + Σ_A h_A + Σ_{A<B} g_AB over columns A, B, as on the page Interactions: with v_A = Σ_{j∈A} p_j x_j
-    and its mean m_A over the rows, g_AB = ⟨v_A − m_A, v_B − m_B⟩, and h_A is the part that depends on A alone,
-    centred.
+    and its mean m_A over the rows, g_AB = ⟨v_A − m_A, v_B − m_B⟩, and h_A is the part that depends on A
+    alone, centred.
 
     Parameters
     ----------
@@ -124,7 +124,8 @@ def effects(fit: Any, *columns: str, X: Any = None, output: Any = None, dark: bo
     Returns
     -------
     plotly Figure
-        A curve for a number, bars for categories; for a pair, a surface, or a curve for each of few categories.
+        A curve for a number, bars for categories; for a pair, a surface, or a curve for each of few
+        categories.
 
     Raises
     ------
@@ -246,12 +247,13 @@ def operators(
 
 
 def training(run: Any, x: str = "epoch") -> go.Figure:
-    """Draw the objective and its parts, counts of used features and interactions, errors and recovery of a run.
+    """Draw the objective and its parts, used features and interactions, errors and recovery of a run.
 
     Parameters
     ----------
     run : estimator, StoredRun, iterable of Snapshot, or DataFrame
-        A fit, the snapshots of a run (`fmviz.lab.runner.Run.snapshots`), or its records, such as ``history_``.
+        A fit, the snapshots of a run (`fmviz.lab.runner.Run.snapshots`), or its records, such as
+        ``history_``.
     x : {"epoch", "seconds"}
         The horizontal axis.
 
@@ -380,7 +382,8 @@ def _history(run: Any) -> pd.DataFrame:
         snapshots = [*run] if isinstance(run, Iterable) else [run]
         if not all(isinstance(snapshot, Snapshot) for snapshot in snapshots):
             raise ValueError(
-                f"{run!r:.100} is not a run. {_FITS}, the snapshots of a run, or a DataFrame of their records."
+                f"{run!r:.100} is not a run. {_FITS}, the snapshots of a run, or a DataFrame of their "
+                "records."
             )
         history = pd.DataFrame([snapshot.record() for snapshot in snapshots])
     if not {"epoch", "objective"} <= {*history}:
@@ -403,7 +406,7 @@ def _parameters(machine: Any, output: Any) -> tuple[Model, Parameters]:
 
 
 def _steps(fit: Any, output: Any = None) -> tuple[Any, Any, Any]:
-    """Return the steps of a pipeline before the last one, if any, the estimator or stored run, and the output."""
+    """Return the preceding steps of a pipeline, if any, the estimator or stored run, and the output."""
     before, machine = (fit[:-1], fit[-1]) if isinstance(fit, Pipeline) and len(fit) > 1 else (None, fit)
     if not isinstance(machine, ModelEstimator | BayesianFM | StoredRun):
         raise ValueError(f"{type(machine).__name__} cannot be drawn. {_FITS}.")
@@ -435,15 +438,17 @@ def _effects(fit: Any, X: Any, output: Any) -> Effects:
             )
         if not isinstance(model, FactorizationMachine):
             raise ValueError(
-                f"Effects of columns exist only for second-order factorization machines; this is {model.label}. "
-                "Its interactions() lists the products by weight."
+                "Effects of columns exist only for second-order factorization machines; this is "
+                f"{model.label}. Its interactions() lists the products by weight."
             )
         posterior = as_posterior(parameters, False)
         if isinstance(machine, StoredRun):
             return effects_of(Run.prepare(machine.experiment).of_output(output or 0), posterior)
         unit = machine.unit
     if X is None:
-        raise ValueError("X is missing: effects are computed over typical rows. Pass some, such as X=X_train.")
+        raise ValueError(
+            "X is missing: effects are computed over typical rows. Pass some, such as X=X_train."
+        )
     columns: Sequence[FeatureColumn]
     if before is not None and isinstance(before[0], TableEncoder) and len(before) == 1:
         columns = before[0].columns_

@@ -59,9 +59,7 @@ SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
 # The maximum number of heatmaps, one per output.
 _OUTPUTS = 12
-_LEFT_OUT = (
-    "Feature names and rankings are omitted, and errors refer to the scaled target."
-)
+_LEFT_OUT = "Feature names and rankings are omitted, and errors refer to the scaled target."
 # The number of features in the description of a basis vector.
 _FEATURES = 3
 # The maximum number of columns, and of column pairs, drawn.

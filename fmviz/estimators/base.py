@@ -323,7 +323,7 @@ class ModelEstimator(SparseInput, ABC):
         self.__dict__ |= {f"{name}_": value for name, value in result.items()}
 
     def _keep(self, problem: Problem, parameters: Parameters) -> None:
-        """Store the state for predictions, since settings may change: the labels of the target, not its values."""
+        """Store the state for predictions, since settings may change: target labels, but no values."""
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
         self._fitted_penalty = problem.penalty
         self._fitted_target = replace(problem.target, values=problem.target.values[:0])
@@ -376,12 +376,12 @@ class ModelEstimator(SparseInput, ABC):
         DataFrame
             For second-order models, columns ``feature_i`` and ``feature_j``, i < j, otherwise ``feature_1``,
             …, ``feature_m``, in feature order; by name if the training data had names, else by index. Then
-            ``weight``: ⟨p_i, p_j⟩ or w_ij of a pair, otherwise the weight of the product in f; and, for products
-            of the highest order (such as all pairs of second-order models), ``weight_in_units``, the weight of
-            the product of the unscaled columns of X. At lower orders it depends on the larger products and is
-            missing if columns are centred. Models with powers of features (polynomial networks and lifted
-            models with the kernel "polynomial") also list products with repeated features. With several
-            outputs, ``output`` is the first column.
+            ``weight``: ⟨p_i, p_j⟩ or w_ij of a pair, otherwise the weight of the product in f; and, for
+            products of the highest order (such as all pairs of second-order models), ``weight_in_units``, the
+            weight of the product of the unscaled columns of X. At lower orders it depends on the larger
+            products and is missing if columns are centred. Models with powers of features (polynomial
+            networks and lifted models with the kernel "polynomial") also list products with repeated
+            features. With several outputs, ``output`` is the first column.
 
         Raises
         ------
@@ -437,9 +437,7 @@ class ModelEstimator(SparseInput, ABC):
             design = Design(augmented(self._scale.apply(X), self._fitted_dummies), self.dtype)
             f = self._fitted_model.scores(design, self._fitted_parameters())
         if not np.isfinite(f).all():
-            raise ValueError(
-                "A prediction overflows because X has very large values. Scale X."
-            )
+            raise ValueError("A prediction overflows because X has very large values. Scale X.")
         return f
 
     @property

@@ -91,7 +91,7 @@ class BayesianFM(SparseInput):
         return Interactions.of(self.posterior_of(output).mean_factors())
 
     def interactions(self, top: int = 50, level: float = 0.95, output: Any = None) -> pd.DataFrame:
-        """Return the pairs of features of largest mean weight, with credible intervals and sign probabilities.
+        """Return the feature pairs of largest mean weight, with credible intervals and sign probabilities.
 
         Parameters
         ----------

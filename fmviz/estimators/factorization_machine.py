@@ -185,11 +185,11 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         The parameters of the solver.
     lambda_w, lambda_p, lambda_sparse : float, optional
         λ_w, λ_p and λ, all ≥ 0. By default they are derived from the data, independently of units: λ_w is
-        that of ridge regression if ⟨w, x⟩ and the noise are of equal size. For "fm", λ_p is 0.02 of the λ_p at
-        which P = 0, and λ is 0.15 of the λ at which P = 0 for a single pair; see `fmviz.lambda_max`. For
+        that of ridge regression if ⟨w, x⟩ and the noise are of equal size. For "fm", λ_p is 0.02 of the λ_p
+        at which P = 0, and λ is 0.15 of the λ at which P = 0 for a single pair; see `fmviz.lambda_max`. For
         other product models, both are 0.02 of the value that outweighs the gain of the best single column,
-        and λ is 0 with "l2". For "convex" λ_p, and for "quadratic" λ, is 0.15 of the value at which W = 0; for
-        "quadratic", λ_p is 0 if λ is set, and also such a fraction with ``lambda_sparse=0``.
+        and λ is 0 with "l2". For "convex" λ_p, and for "quadratic" λ, is 0.15 of the value at which W = 0;
+        for "quadratic", λ_p is 0 if λ is set, and also such a fraction with ``lambda_sparse=0``.
     start : {"informed", "random"}, default="informed"
         With "random", P starts small, and zero entries stay 0, as published. With "informed", P of "fm"
         leaves 0 if that is a saddle point of the objective, with TI, CS, Ω_TI, Ω_CS and ℓ2² and the solvers
@@ -211,7 +211,8 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     init_scale : float, optional
         The standard deviation of the normal distribution of the initial entries of P; by default 0.02 of the
         magnitude that suits the pair of largest gradient, or the best single column, for which the factor is
-        0.1 with HigherOrder, PolynomialNetwork and Lifted. Not for "quadratic" and "convex", which start at 0.
+        0.1 with HigherOrder, PolynomialNetwork and Lifted. Not for "quadratic" and "convex", which start at
+        0.
     max_iter : int, optional
         The maximum number of epochs: by default 1000; 200 for HigherOrder, "all_subsets", PolynomialNetwork
         and Lifted, 100 for "convex" and 2000 for "quadratic".
@@ -275,8 +276,8 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         The effect of every column on f: the root mean square change when the column is set to its mean, in
         rows whose columns are independently one standard deviation above or below their means.
     used_features_ : (m,) int ndarray
-        The features in a product whose weight is structurally non-zero: with a non-zero entry in a column of P
-        whose coefficient is non-zero, or in a pair of W.
+        The features in a product whose weight is structurally non-zero: with a non-zero entry in a column of
+        P whose coefficient is non-zero, or in a pair of W.
     n_used_interactions_ : int
         The number of pairs i < j whose rows of P share a column in which both are non-zero, or with w_ij ≠ 0,
         without a tolerance; for other product models, the sum of `used_interactions_`.

@@ -98,7 +98,7 @@ def added(table: pd.DataFrame) -> list[str]:
 
 
 class Shown(BaseEstimator):
-    """Base of estimators that notebooks display with a table of the fit, including that of a wrapped estimator."""
+    """Base of estimators with a notebook display: a table of their fit, or of a wrapped estimator's."""
 
     # Facts about the fit by their labels; empty before a fit.
     _described: Mapping[str, str] = MappingProxyType({})
@@ -111,7 +111,8 @@ class Shown(BaseEstimator):
             bundle["text/html"] += html_table(
                 {
                     **machine._described,
-                    f"Strongest, {machine.step}, beyond the effects of each feature alone": machine._strongest(),
+                    f"Strongest, {machine.step}, beyond the effects of each feature "
+                    "alone": machine._strongest(),
                 }
             )
         return bundle
@@ -243,7 +244,9 @@ class HeldOut:
         assert end.status is not None
         if best.epoch == end.epoch:
             return end
-        message = f"{end.status.message} The parameters are those of epoch {best.epoch:,}, the best on these rows."
+        message = (
+            f"{end.status.message} The parameters are those of epoch {best.epoch:,}, the best on these rows."
+        )
         return replace(
             best,
             certificate=certify(problem, best.parameters),

@@ -1,4 +1,4 @@
-"""Translate fitted parameters to the features of X: attributes of estimators, ranked interactions, weights."""
+"""Express fits in the features of X: attributes of estimators, ranked interactions, weights."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fmviz.metrics import used_pairs
 from fmviz.paths.scaling import Scale
 
 Fit: TypeAlias = tuple[Model, Parameters, int, bool]
-"""A model, its parameters for one output, the number of dummy features (the last ones), and whether the weight
-of a pair is its entry of W if that is half of the product's weight."""
+"""A model, its parameters for one output, the number of dummy features (the last ones), and whether pair
+weights are entries of W even if these are half of the product's weight."""
 PRODUCTS = (HigherOrder, PolynomialNetwork, Lifted, AllSubsets)
 """Models with products of any order; all others have pairs."""
 
@@ -107,8 +107,8 @@ def _blocks(model: Any, parameters: Parameters, d: int) -> Iterator[tuple[int, n
 def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
     """Return factors and coefficients of the products of `order` features, with a constant last feature.
 
-    Every choice of factors for the dummy feature gives a set of columns; if the order is the degree, no column
-    includes it.
+    Every choice of factors for the dummy feature gives a set of columns; if the order is the degree, no
+    column includes it.
     """
     m = factors.shape[0]
     parts, weights = [], []
@@ -128,7 +128,8 @@ def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None, scal
     chosen = max(orders) if order is None else wanted
     if chosen not in orders:
         raise ValueError(
-            f"order = {chosen} is not an order of this model, which has products of order {', '.join(map(str, orders))}."
+            f"order = {chosen} is not an order of this model, which has products of order "
+            f"{', '.join(map(str, orders))}."
         )
     if (products := orders[chosen]) is None:
         ranking = fitted_pairs(fit, names.size).ranked(top)
@@ -179,7 +180,9 @@ def _indices(names: np.ndarray, features: Sequence[Any]) -> list[int]:
     """Return the indices of two or more distinct features, given by name or index, or raise ValueError."""
     chosen = [_index(names, feature) for feature in features]
     if len(set(chosen)) < max(2, len(chosen)):
-        raise ValueError(f"features = {list(features)!r} must contain at least two features, without repetition.")
+        raise ValueError(
+            f"features = {list(features)!r} must contain at least two features, without repetition."
+        )
     return chosen
 
 

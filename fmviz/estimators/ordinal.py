@@ -153,7 +153,9 @@ def _levels(y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the levels, ascending, and the level number of every row."""
     levels, place = np.unique(y, return_inverse=True)
     if levels.size < 2:
-        raise ValueError(f"y has one class only, {levels[0]:g}; ordinal regression needs at least two levels.")
+        raise ValueError(
+            f"y has one class only, {levels[0]:g}; ordinal regression needs at least two levels."
+        )
     if levels.size > most:
         edges = np.quantile(y, np.arange(1, most) / most)
         place = np.unique(np.searchsorted(edges, y, side="right"), return_inverse=True)[1]

@@ -99,8 +99,8 @@ class _Robust(ModelEstimator):
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         if target.kind not in ("real", "binary") or target.values.ndim > 1:
             raise ValueError(
-                f"Only binary classification is supported, and a single target: y has {target.n_outputs} outputs. "
-                "Fit a machine for each, for example with sklearn.multiclass.OneVsRestClassifier."
+                f"Only binary classification is supported, and a single target: y has {target.n_outputs} "
+                "outputs. Fit a machine for each, for example with sklearn.multiclass.OneVsRestClassifier."
             )
         super()._fit(X, target, sample_weight, stratified)
         del self._begin

@@ -118,8 +118,8 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
     max_iter : int, default=100
         The maximum number of epochs; each adds up to ten bases and refits.
     tol : float, default=1e-4
-        The fit has converged when the relative decrease of the objective in an epoch is at most `tol`; it also
-        ends, with the reason "rank", when all `rank` bases are in use.
+        The fit has converged when the relative decrease of the objective in an epoch is at most `tol`; it
+        also ends, with the reason "rank", when all `rank` bases are in use.
     fit_linear, fit_intercept, standardize, warm_start, early_stopping, validation_fraction, n_iter_no_change
         As for `FactorizationMachineRegressor`.
     verbose, callback, dtype

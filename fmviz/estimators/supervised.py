@@ -65,8 +65,8 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
 
         With ``solver="auto"``, it is "psgd". Its step sizes decrease with the total number of steps, and its
         safeguard `monotone` uses the objective of these rows only: if an epoch would increase it, a proximal
-        gradient step replaces the epoch. The method is available if a stochastic solver supports the model and
-        the regularizer.
+        gradient step replaces the epoch. The method is available if a stochastic solver supports the model
+        and the regularizer.
 
         Parameters
         ----------
@@ -203,8 +203,8 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
 
         With ``solver="auto"``, it is "psgd". Its step sizes decrease with the total number of steps, and its
         safeguard `monotone` uses the objective of these rows only: if an epoch would increase it, a proximal
-        gradient step replaces the epoch. The method is available if a stochastic solver supports the model and
-        the regularizer.
+        gradient step replaces the epoch. The method is available if a stochastic solver supports the model
+        and the regularizer.
 
         Parameters
         ----------

@@ -1,6 +1,7 @@
 """Metrics of fits: recovery of interactions, prediction errors and ranking, and their registry.
 
-A metric is defined in a file here and imported below; pages, tables, reports and commands read its attributes.
+A metric is defined in a file here and imported below; pages, tables, reports and commands read its
+attributes.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def interaction_weights(parameters: Any) -> np.ndarray:
     Returns
     -------
     (d, d) ndarray
-        PPᵀ of a factorization machine, P diag(λ) Pᵀ with coefficients, or W of a quadratic regression, without
-        the diagonal.
+        PPᵀ of a factorization machine, P diag(λ) Pᵀ with coefficients, or W of a quadratic regression,
+        without the diagonal.
 
     Examples
     --------

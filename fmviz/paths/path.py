@@ -227,11 +227,11 @@ def regularization_path(
         How fits start: cold, or warm from the fit at the next larger ("down") or smaller ("up") strength. By
         default "down" if solvers can escape P = 0 with the regularizer, and otherwise "up".
     start : {"informed", "random"}, optional
-        With "random", fits start from a small random P and do not escape saddle points, as in the papers. They
-        never leave P = 0: a downward path stays empty, and a cold start may collapse although a far better
-        point exists; an upward path avoids this. With "informed", the default without `orders`, fits with TI,
-        CS, Ω_TI, Ω_CS and ℓ2² escape P = 0 if it is a saddle point, and fits with ℓ1 and ℓ2,1 start from a
-        solution with ℓ2²; cold fits with CS are compared with a fit started from TI.
+        With "random", fits start from a small random P and do not escape saddle points, as in the papers.
+        They never leave P = 0: a downward path stays empty, and a cold start may collapse although a far
+        better point exists; an upward path avoids this. With "informed", the default without `orders`, fits
+        with TI, CS, Ω_TI, Ω_CS and ℓ2² escape P = 0 if it is a saddle point, and fits with ℓ1 and ℓ2,1 start
+        from a solution with ℓ2²; cold fits with CS are compared with a fit started from TI.
     validation : (X, y), optional
         Held-out rows, for the column ``validation_loss``.
     init_scale : float, optional

@@ -22,8 +22,8 @@ import scipy.sparse as sp
 from fmviz.engine.design import Design
 from fmviz.engine.problem import Problem
 
-# A column with a smaller standard deviation, relative to its largest value, is a constant with rounding errors;
-# a smaller share of rows without a stored value counts as none.
+# A column with a smaller standard deviation, relative to its largest value, is a constant with rounding
+# errors; a smaller share of rows without a stored value counts as none.
 _CONSTANT = 1e-12
 # Fits round columns to multiples of this fraction of a standard deviation.
 _STEP = 2.0**-30

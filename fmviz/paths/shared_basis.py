@@ -16,7 +16,7 @@ from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 from .validation import Folds, Trial, Validation, parts_of, trials_along, until_worse
 
 LARGEST_SHARE, SMALLEST_SHARE = 0.5, 2e-3
-"""The ends of the path, as shares of λ_max."""
+"""The ends of the path, as fractions of λ_max."""
 _COUNT, _PATIENCE = 12, 3
 # Fits are compared by their predictions; a certificate costs more than an epoch.
 _BUDGET = Budget(epochs=20, tol=1e-3, report_every=None, certify_every=None)

@@ -202,11 +202,11 @@ def search_strengths(
 ) -> Generator[Trial, None, Validation]:
     """Choose λ_w, λ_p and λ by the mean loss on held-out rows; yield every trial.
 
-    λ_w is chosen first, by linear fits. Then, for each λ_p, a warm-started path over λ is fitted in all folds:
-    downward from the λ_max of the data if solvers can escape P = 0 with the regularizer, and otherwise upward.
-    A path stops early if the validation loss keeps increasing, and the path of the second λ_p starts a little
-    before the best λ of the first. Finally, all three strengths are varied around the best trial, one at a
-    time by factors of √10, as long as the loss decreases.
+    λ_w is chosen first, by linear fits. Then, for each λ_p, a warm-started path over λ is fitted in all
+    folds: downward from the λ_max of the data if solvers can escape P = 0 with the regularizer, and otherwise
+    upward. A path stops early if the validation loss keeps increasing, and the path of the second λ_p starts
+    a little before the best λ of the first. Finally, all three strengths are varied around the best trial,
+    one at a time by factors of √10, as long as the loss decreases.
 
     Parameters
     ----------

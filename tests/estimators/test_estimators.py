@@ -478,7 +478,10 @@ def test_bad_data_get_a_sentence():
 def test_bad_questions_get_a_sentence(case, missing, orders):
     machine = clone(CASES[case]).set_params(max_iter=2).fit(NAMED, Y)
     for ask, words in [
-        (lambda: machine.interactions(order=missing), f"order = {missing} is not an order of this .* {orders}"),
+        (
+            lambda: machine.interactions(order=missing),
+            f"order = {missing} is not an order of this .* {orders}",
+        ),
         (lambda: machine.interactions(0), "top = 0"),
         (lambda: machine.interaction_weight(["a", "z"]), "feature = 'z'"),
         (lambda: machine.interaction_weight(["a"]), "at least two"),
