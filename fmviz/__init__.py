@@ -1,7 +1,7 @@
 """fmviz: train and visualise sparse factorization machines.
 
-The names below are stable. They are imported on first use, so that ``import fmviz`` takes no time, and the
-command line handles Ctrl-C before anything is loaded.
+The names below form the stable API. They are imported on first use, which keeps ``import fmviz`` fast and
+lets the command line handle Ctrl-C before anything is loaded.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, without the usage before it."""
+    """Argument parser that prints errors as a single sentence, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}. See {self.prog} --help.\n")
@@ -26,10 +26,10 @@ class _Parser(argparse.ArgumentParser):
 def main(given: list[str] | None = None) -> int:
     """Run a command line and return the exit code.
 
-    Errors are a sentence on stderr and the code 2; ``--debug`` before the command adds the traceback.
+    Errors print a sentence to stderr and return 2; ``--debug`` before the command adds the traceback.
     """
     if given is None:
-        # What it starts, the server and workers, must not import from the current folder.
+        # Child processes, the server and workers, must not import from the current folder.
         os.environ["PYTHONSAFEPATH"] = "1"
     debug = "--debug" in (sys.argv if given is None else given)
     try:
@@ -57,9 +57,9 @@ def main(given: list[str] | None = None) -> int:
 def _carry_out(given: list[str]) -> int:
     from fmviz import __version__
 
-    parser = _Parser(prog="fmviz", description="Sparse factorization machines, seen and trained.")
+    parser = _Parser(prog="fmviz", description="Train and visualize sparse factorization machines.")
     parser.add_argument("--version", action="version", version=f"fmviz {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
     _terminal.declare({"": _terminal.STORE}, parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules = {name: import_module(f"fmviz.cli.{name}") for name in COMMANDS}
@@ -80,9 +80,9 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{str(error.filename)!r} cannot be used: {error.strerror}."
     if isinstance(error, OSError) and error.errno in _UNWRITABLE:
-        return f"The output cannot be written ({error.strerror}); make room, or send it elsewhere."
+        return f"The output cannot be written ({error.strerror}); free some space or choose another location."
     sentence, defect = in_words(error)
-    return f"{sentence.rstrip('.')}. Put --debug before the command to see where." if defect else sentence
+    return f"{sentence.rstrip('.')}. Use fmviz --debug for the traceback." if defect else sentence
 
 
 if __name__ == "__main__":

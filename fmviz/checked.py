@@ -1,4 +1,4 @@
-"""Check data from outside against a declared form: the types and ranges of the fields of dataclasses."""
+"""Validate external data against declared types: dataclasses whose fields have types and ranges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def all_different(items: Sequence[Any]) -> bool:
-    """Return whether no item occurs twice."""
+    """Return whether all items are distinct."""
     return len(set(items)) == len(items)
 
 
@@ -32,19 +32,19 @@ _LONGEST = 60
 
 
 def checked(form: Callable[..., T], data: Any) -> T:
-    """Return a dataclass, or another type, of the values that JSON or TOML holds.
+    """Return data from JSON or TOML as an instance of a dataclass or another type.
 
     Parameters
     ----------
     form : type
-        The declared form; dataclasses may be nested, and lists become tuples where these are declared.
+        The declared type; dataclasses may be nested, and lists are converted to declared tuples.
     data : object
         The value, such as a dictionary of the fields.
 
     Raises
     ------
     ValueError
-        If a field is missing or unknown, or has another type or range; the message names it and its value.
+        If a field is missing, unknown, of the wrong type or out of range; the message names field and value.
     """
     from pydantic import ValidationError  # Slow to import.
 

@@ -1,4 +1,4 @@
-"""List regularizers, solvers, models and losses, and check which combinations are possible."""
+"""List regularizers, solvers, models and losses, and check which combinations are supported."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def bound(
     Parameters
     ----------
     loss, regularizer, model : str, or Loss, Penalty, Model
-        Names, or values with their parameters.
+        Names, or instances with their parameters.
     loss_param : float, optional
-        The first parameter of a loss given by name, for instance Huber's δ.
+        The first parameter of a loss given by name, such as δ of the Huber loss.
     regularizer_params, model_params : mapping, optional
         The parameters of a regularizer and of a model given by name.
 
@@ -95,7 +95,7 @@ def bound(
     chosen = get_loss(loss)
     if loss_param is not None:
         if not chosen.params:
-            raise ValueError(f"Loss {chosen.name!r} has no parameter of its own; leave loss_param out.")
+            raise ValueError(f"Loss {chosen.name!r} has no parameter; omit loss_param.")
         chosen = get_loss(loss, {chosen.params[0].name: loss_param})
     return {
         "loss": chosen,
@@ -113,20 +113,20 @@ def why_not(
     regularizer_params: Mapping[str, Any] | None = None,
     model_params: Mapping[str, Any] | None = None,
 ) -> WhyNot | None:
-    """Return why a combination cannot be run, or None.
+    """Return the reason why a combination is not supported, or None.
 
     Parameters
     ----------
     regularizer, solver, loss, model : str, or Penalty, Solver, Loss, Model
-        Names from the registries, or values with their parameters; solver "auto" takes any that applies.
+        Names from the registries, or instances with their parameters; "auto" stands for any solver.
     regularizer_params, model_params : mapping, optional
         The parameters of a regularizer and of a model given by name.
 
     Returns
     -------
     WhyNot or None
-        None if the combination can be run, else the mathematical reason: a string, with a ``code`` for
-        programs.
+        None if the combination is supported, else the mathematical reason: a string with a machine-readable
+        ``code``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Data sets for factorization machines: load one by its name, or draw one with planted interactions.
+"""Data sets for factorization machines: load by name, or generate with planted interactions.
 
 Examples
 --------
@@ -15,12 +15,12 @@ from fmviz.lab.datasets import DATASETS, Dataset, make_sparse_interactions
 
 
 def list_datasets(*, available_only: bool = False) -> list[str]:
-    """Return the names that `load` takes.
+    """Return the names of the data sets for `load`.
 
     Parameters
     ----------
     available_only : bool
-        Whether to leave out those that cannot be loaded here, since a file is missing.
+        Whether to omit data sets that cannot be loaded because a file is missing.
 
     Returns
     -------

@@ -49,15 +49,15 @@ def show(x: Any) -> Any:
     Parameters
     ----------
     x : estimator, Pipeline, DataFrame, sequence of PathPoint or Experiment
-        A fitted estimator, also as the last step of a pipeline; what
-        `fmviz.regularization_path` returns or `fmviz.paths.iterate_path` yields,
-        with a slider for λ; or an experiment, which is trained in a thread and seen live, with a slider for
-        its epochs when it has ended. Closing the widget ends the training.
+        A fitted estimator or a pipeline that ends in one; the result of
+        `fmviz.regularization_path` or the points of `fmviz.paths.iterate_path`,
+        shown with a slider for λ; or an experiment, which is trained in a thread and shown live, then with a
+        slider for its epochs. Closing the widget stops the training.
 
     Returns
     -------
     anywidget.AnyWidget
-        The widget, with the picture in ``payload``.
+        The widget; ``payload`` contains the picture.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def show(x: Any) -> Any:
         import traitlets
     except ImportError as error:
         raise ImportError(
-            'fmviz.show draws with anywidget, which is not installed: pip install "fmviz[notebook]". '
+            'fmviz.show requires anywidget, which is not installed: pip install "fmviz[notebook]". '
             "fmviz.save needs no such package."
         ) from error
 
@@ -88,21 +88,22 @@ def show(x: Any) -> Any:
         picture, words = _picture(_unwrapped(x)).reduced()
         return Stage(payload=replace(picture, state=("", "", words)).payload())
     widget = Stage(payload=Picture(state=("Loading", "", "Loading the data …")).payload())
-    # Under marimo, a thread of its own kind may speak to the browser.
+    # Under marimo, only a thread of marimo's own class can send messages to the browser.
     kind = getattr(sys.modules.get("marimo"), "Thread", threading.Thread)
     kind(target=_follow, args=(widget, x), daemon=True).start()
     return widget
 
 
 def save(x: Any, file: str | Path) -> Path:
-    """Save a fitted machine, a path or an experiment as a page that opens without a server or a network.
+    """Save a fitted machine, a path or an experiment as a standalone HTML page.
 
     Parameters
     ----------
     x : estimator, Pipeline, DataFrame, sequence of PathPoint or Experiment
         As for `show`; an experiment is trained first.
     file : str or Path
-        The file of HTML, of at most 2 MB. Of many frames or features some are left out, which the page says.
+        The HTML file, of at most 2 MB. If there are too many frames or features, some are omitted, and the
+        page states so.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def save(x: Any, file: str | Path) -> Path:
     TypeError
         If `x` is of another kind.
     FileNotFoundError
-        If there is no such folder.
+        If the folder does not exist.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def save(x: Any, file: str | Path) -> Path:
     file, x = Path(file), [*x] if isinstance(x, Iterator) else x
     if not file.parent.is_dir():
         raise FileNotFoundError(
-            f"file = {str(file)!r} is in no folder that exists: create {file.parent} first."
+            f"file = {str(file)!r} is in a folder that does not exist: create {file.parent} first."
         )
     text = html(deque(_outcomes(x), maxlen=1)[0]) if isinstance(x, Experiment) else _page(x)
     file.write_text(text, encoding="utf-8")
@@ -153,7 +154,7 @@ def _unwrapped(x: Any) -> Any:
 def _picture(x: Any) -> Picture:
     if isinstance(x, BaseEstimator) and hasattr(type(x), "interactions"):
         return _of_machine(x)
-    # A part of the table of a path has lost its fits.
+    # A slice of the table of a path no longer has the fits.
     points = [*getattr(x, "points", () if hasattr(x, "columns") or not isinstance(x, Iterable) else x)]
     if not points or not all(isinstance(point, PathPoint) for point in points):
         raise TypeError(
@@ -180,7 +181,7 @@ def _of_machine(machine: Any) -> Picture:
 
 
 def _fit_of(machine: Any, output: Any) -> tuple[Any, list[tuple[str, Any, int]]]:
-    """Return the model and the fit of an output; of samples, their mean weights."""
+    """Return the model and the fit of an output; for posterior samples, their mean weights."""
     if isinstance(machine, BayesianFM):
         W = Interactions.of(machine.posterior_of(output).mean_factors()).matrix()
         return MODELS["fm"], [("", Thinned(W, len(W)), 0)]
@@ -189,7 +190,7 @@ def _fit_of(machine: Any, output: Any) -> tuple[Any, list[tuple[str, Any, int]]]
 
 
 def _first(outputs: Sequence[Any], most: int = _OUTPUTS) -> str:
-    """Return the sentence on outputs that are not drawn."""
+    """Return a sentence about outputs that are not drawn."""
     return f"Only the first {most} of {len(outputs)} outputs are drawn." if len(outputs) > most else ""
 
 
@@ -274,7 +275,8 @@ def _page(x: Any) -> str:
         type(x[-1] if isinstance(x, Pipeline) else x).__name__,
         [
             getattr(getattr(machine, "status_", None), "message", ""),
-            f"{cells}, {machine.step}. The sentences tell what a product adds to what its features do alone.",
+            f"{cells}, {machine.step}. The sentences state the effect of each product beyond the effects of "
+            "its features alone.",
         ],
         [picture],
         tables=tables,
@@ -286,7 +288,7 @@ def _page(x: Any) -> str:
 
 
 def _follow(widget: Any, experiment: Experiment) -> None:
-    """Train, and show the run; what goes wrong is said in the widget."""
+    """Train and show the run; errors appear in the widget."""
     sent = 0.0
     try:
         for outcome in _outcomes(experiment):
@@ -308,7 +310,7 @@ def _follow(widget: Any, experiment: Experiment) -> None:
 
 
 def _outcomes(experiment: Experiment) -> Iterator[Outcome]:
-    """Train, and yield how far it is; the last has a message."""
+    """Train and yield the progress; the last item has a message."""
     run = Run.prepare(experiment)
     frames: EveryNth[Frame] = EveryNth(2 * MOST_FRAMES)
     records: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Proximal operators, values and certificates of the regularizers, by name or by value."""
+"""Proximal operators, values and certificates of the regularizers, by name or instance."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ def prox(
     Parameters
     ----------
     name : str or Penalty
-        A regularizer: a name from `fmviz.list_regularizers`, or a value such as ``TI(axis="rows")``.
+        A regularizer: a name from `fmviz.list_regularizers`, or an instance such as ``TI(axis="rows")``.
     P : (d, k) array_like
         The point; a vector of length d is taken as one column.
     strength : float
-        λ ≥ 0, with any step size already multiplied in.
+        λ ≥ 0, multiplied by the step size if there is one.
     algorithm : {"filter", "sort", "random"}, optional
-        For the squared norms and their pairwise parts: ours (the default), Algorithm 2 or 3 of
+        For the squared norms and their pairwise parts: our algorithm (the default), or Algorithm 2 or 3 of
         atarashi2021. All three give the same Q.
     **params
-        The regularizer's own parameters, for instance ``axis="rows"`` for TI.
+        The parameters of the regularizer, such as ``axis="rows"`` for TI.
 
     Returns
     -------
     Q : ndarray of the shape of P
-        argmin_Q ½‖Q − P‖²_F + strength·Ω(Q), a global minimiser also where Ω is not convex. Not so for
-        "omega_star": its operator has no closed form, and a few subgradient steps approximate it
-        (atarashi2021, Eq. 14), no worse than P but inexact; ``prox_steps`` and ``prox_step`` set them.
+        argmin_Q ½‖Q − P‖²_F + strength·Ω(Q), a global minimizer even if Ω is not convex. The exception is
+        "omega_star": its operator has no closed form and is approximated by a few subgradient steps
+        (atarashi2021, Eq. 14), set by ``prox_steps`` and ``prox_step``; the result is inexact but no worse
+        than P.
 
     Raises
     ------
@@ -52,7 +53,8 @@ def prox(
     if algorithm is not None:
         if not penalty.algorithms:
             raise ValueError(
-                f"The operator of {penalty.name!r} is a closed formula and takes no algorithm; leave it out."
+                f"The operator of {penalty.name!r} has a closed form and no choice of algorithm; omit "
+                "`algorithm`."
             )
         one_of("algorithm", algorithm, penalty.algorithms)
     matrix = finite_matrix("P", P)
@@ -68,16 +70,16 @@ def certificate(name: str | Penalty, P: Any, Q: Any, strength: float, **params: 
     name, P, strength, **params
         As for `prox`.
     Q : array_like of the shape of P
-        The claimed result.
+        The candidate result.
 
     Returns
     -------
     float
-        The largest entry of (P − Q) minus its Euclidean projection on strength·∂Ω(Q), divided by the
-        largest |P|. It is 0 exactly at the minimiser of a convex objective. A live entry of Q that is off by
-        a tenth of that scale gives about 0.1; for the squared norms, whose ∂Ω moves with Q, up to
-        0.1·(1 + 2·strength). For the regularizers that are not convex, ∂Ω is taken entry by entry (row by
-        row), and 0 is necessary for every strength and sufficient for strength < 1.
+        The largest entry of (P − Q) minus its Euclidean projection onto strength·∂Ω(Q), divided by the
+        largest |P|. For a convex objective it is 0 only at the minimizer. An error of a tenth of that scale
+        in a non-zero entry of Q gives about 0.1; for the squared norms, whose ∂Ω depends on Q, up to
+        0.1·(1 + 2·strength). For non-convex regularizers, ∂Ω is taken entry by entry (or row by row): 0 is
+        then necessary for every strength and sufficient for strength < 1.
 
     Examples
     --------

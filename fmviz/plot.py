@@ -1,7 +1,7 @@
-"""Draw what fits, paths and runs hold as Plotly figures: those of the dashboard's pages.
+"""Plotly figures of fits, paths and runs, as on the dashboard's pages.
 
-A fit is an estimator that is fitted, also as the last step of a pipeline, or a stored run. Names of features,
-columns and runs are escaped.
+A fit is a fitted estimator, a pipeline that ends in one, or a stored run. Names of features, columns and runs
+are escaped.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ from fmviz.tables.encoder import TableEncoder
 
 __all__ = ["comparison", "effects", "interactions", "operators", "path", "training"]
 
-_FITS = "Give an estimator of fmviz that is fitted, a pipeline that ends in one, or a stored run"
+_FITS = "Pass a fitted estimator of fmviz, a pipeline that ends in one, or a stored run"
 _COUNTED = ("used interactions", "used features")
 _AXES = ("epoch", "seconds")
 
 
 def interactions(fit: Any, *, top: int = 200, output: Any = None, dark: bool = False) -> go.Figure:
-    """Draw the weights of pairs as a matrix in the order of the features; pairs that are not used are empty.
+    """Draw the matrix of pair weights in feature order; unused pairs are empty.
 
     Parameters
     ----------
     fit : estimator, Pipeline or StoredRun
-        What was fitted.
+        The fit.
     top : int, default=200
-        The number of features that are drawn, those with the largest Σ |weight|.
+        The maximum number of features drawn: those with the largest Σ |weight|.
     output : label or int, optional
-        One of several outputs, by its class or number, of a stored run by its number; by default the first.
+        One of several outputs, by class or number (for a stored run, by number); by default the first.
     dark : bool, default=False
-        Whether the colours are those for a dark background.
+        Whether to use the colours for a dark background.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def interactions(fit: Any, *, top: int = 200, output: Any = None, dark: bool = F
     Raises
     ------
     ValueError
-        If the model has no pairs or uses none, or an argument is out of range.
+        If the model has no pairs, uses none, or an argument is out of range.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def interactions(fit: Any, *, top: int = 200, output: Any = None, dark: bool = F
     weights, names = _pairs(fit, output)
     features, _ = strongest_features([weights], most)
     if not features.size:
-        raise ValueError("This fit uses no pair, so that there is nothing to draw. Fit with a smaller λ.")
+        raise ValueError("This fit uses no pairs; there is nothing to draw. Fit with a smaller λ.")
     weight, used = weights.among(features, features)
     labels = [str(names[j]) for j in features]
     return effect_figures.surface(
@@ -103,33 +103,34 @@ def interactions(fit: Any, *, top: int = 200, output: Any = None, dark: bool = F
 
 
 def effects(fit: Any, *columns: str, X: Any = None, output: Any = None, dark: bool = False) -> go.Figure:
-    """Draw what a column does to the prediction, or what a pair of columns adds to that.
+    """Draw the effect of a column on the prediction, or the additional effect of a pair of columns.
 
     f = c + Σ_A h_A + Σ_{A<B} g_AB over columns A, B, as on the page Interactions: with v_A = Σ_{j∈A} p_j x_j
-    and its mean m_A over the rows, g_AB = ⟨v_A − m_A, v_B − m_B⟩, and h_A is what depends on A alone, less
-    its mean.
+    and its mean m_A over the rows, g_AB = ⟨v_A − m_A, v_B − m_B⟩, and h_A is the part that depends on A
+    alone, centred.
 
     Parameters
     ----------
     fit : estimator, Pipeline or StoredRun
-        A factorization machine of pairs, or a Bayesian one, which has a band of 90 %. After a `TableEncoder`
-        effects are of the columns of its table, else of the features.
+        A second-order factorization machine; a Bayesian one gets a 90 % band. After a `TableEncoder`, effects
+        are those of the columns of its table, otherwise of the features.
     *columns : str
-        One column, h_A, or two, g_AB; by default the pair whose g_AB varies most.
+        One column for h_A, two for g_AB; by default the pair whose g_AB varies most.
     X : table, array_like or sparse matrix of shape (N, d), optional
-        Typical rows, as the fit takes them; of a stored run those that it was fitted to.
+        Typical rows in the input format of the fit; for a stored run, the training rows by default.
     output, dark
         As for `interactions`.
 
     Returns
     -------
     plotly Figure
-        A curve of a number, bars of words; of a pair a surface, or a curve for each of few words.
+        A curve for a number, bars for categories; for a pair, a surface, or a curve for each of few
+        categories.
 
     Raises
     ------
     ValueError
-        If the fit is another model, X is missing, or there is no such column.
+        If the model is not supported, X is missing, or a column does not exist.
 
     Examples
     --------
@@ -147,18 +148,18 @@ def effects(fit: Any, *columns: str, X: Any = None, output: Any = None, dark: bo
     if not places and len(names) > 1:
         places = known.pairs[["a", "b"]].iloc[0].tolist()
     if len({*places}) != 2:
-        raise ValueError(f"columns = {columns!r} must be one or two different ones of {', '.join(names)}.")
+        raise ValueError(f"columns = {columns!r} must be one or two distinct columns of {', '.join(names)}.")
     return pair_figure(known.surface(*places), known.unit, dark)
 
 
 def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sparse") -> go.Figure:
-    """Draw a column of a path against the strength or the used interactions.
+    """Draw a column of a path against the strength or the number of used interactions.
 
     Parameters
     ----------
     path : DataFrame, estimator, or mapping of str to these
-        From `fmviz.regularization_path`, or an estimator with a ``path_``; several by the names of their
-        regularizers, which have the colours of the pages. Orders, strengths λ_p and outputs have a line each.
+        From `fmviz.regularization_path`, or an estimator with a ``path_``; several as a mapping from
+        regularizer names, which determine the colours. Each order, strength λ_p and output has its own line.
     metric : str, default="used_interactions"
         The column.
     against : {"lambda_sparse", "used_interactions"}
@@ -171,7 +172,7 @@ def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sp
     Raises
     ------
     ValueError
-        If there is no such column, or something is no path.
+        If the column does not exist, or an item is not a path.
 
     Examples
     --------
@@ -188,8 +189,8 @@ def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sp
         table = getattr(item, "path_", item)
         if not isinstance(table, pd.DataFrame) or not {*strength_path.X_TITLES} <= {*table}:
             raise ValueError(
-                f"path = {item!r} is no path. Give what fmviz.regularization_path returns, an estimator with "
-                "path_, or a dict of these."
+                f"path = {item!r} is not a path. Pass the result of fmviz.regularization_path, an estimator "
+                "with path_, or a dict of these."
             )
         label = ALL_PENALTIES[name].label if name in ALL_PENALTIES else str(name)
         lines = pd.Series(label, table.index)
@@ -206,16 +207,16 @@ def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sp
 def operators(
     P: Any, regularizers: Sequence[str] = ("l1", "l21", "ti", "cs"), count: str = "used interactions"
 ) -> go.Figure:
-    """Draw what proximal operators leave of a matrix P for λ = 2⁻⁷, …, 2⁷.
+    """Draw the number of non-zero pairs or features after proximal operators on P, for λ = 2⁻⁷, …, 2⁷.
 
     Parameters
     ----------
     P : (d, k) array_like, estimator or StoredRun
-        The matrix, or a fit with one.
+        The matrix, or a fit with factors P.
     regularizers : sequence of str
-        Regularizers with an exact operator, "ti_rows" for TI by rows.
+        Regularizers with an exact operator; "ti_rows" is TI by rows.
     count : {"used interactions", "used features"}
-        What is counted.
+        The quantity drawn.
 
     Returns
     -------
@@ -224,7 +225,7 @@ def operators(
     Raises
     ------
     ValueError
-        If there is no such regularizer, or no such matrix.
+        If a regularizer or the matrix does not exist.
 
     Examples
     --------
@@ -246,12 +247,13 @@ def operators(
 
 
 def training(run: Any, x: str = "epoch") -> go.Figure:
-    """Draw the objective with its parts, what the model uses, errors and recovery along a run.
+    """Draw the objective and its parts, used features and interactions, errors and recovery of a run.
 
     Parameters
     ----------
     run : estimator, StoredRun, iterable of Snapshot, or DataFrame
-        A fit; a run of `fmviz.lab.runner.Run.snapshots`; or the records of a run, such as ``history_``.
+        A fit, the snapshots of a run (`fmviz.lab.runner.Run.snapshots`), or its records, such as
+        ``history_``.
     x : {"epoch", "seconds"}
         The horizontal axis.
 
@@ -262,7 +264,7 @@ def training(run: Any, x: str = "epoch") -> go.Figure:
     Raises
     ------
     ValueError
-        If it is no run, or one without an epoch.
+        If `run` is not a run, or has no epoch.
 
     Examples
     --------
@@ -288,12 +290,12 @@ def training(run: Any, x: str = "epoch") -> go.Figure:
 def comparison(
     runs: Mapping[str, Any] | Iterable[Any], metric: str = "objective", x: str = "epoch"
 ) -> go.Figure:
-    """Draw one column of several runs.
+    """Draw one recorded quantity of several runs.
 
     Parameters
     ----------
     runs : mapping of str to runs, or iterable of runs
-        As for `training`, by their names; without names stored runs have their titles, others numbers.
+        As for `training`, keyed by name; unnamed runs are labelled by their titles if stored, else by number.
     metric : str, default="objective"
         The column.
     x : {"epoch", "seconds"}
@@ -306,7 +308,7 @@ def comparison(
     Raises
     ------
     ValueError
-        If no run has that column, or something is no run.
+        If no run has that column, or an item is not a run.
 
     Examples
     --------
@@ -334,7 +336,7 @@ def comparison(
 
 
 def counts_figure(studies: Sequence[Study], count: str, current: int | None = None) -> tuple[go.Figure, str]:
-    """Return the figure of what operators leave of one P against λ, and a sentence that describes it."""
+    """Return the figure of used pairs or features of prox(P) against λ, with a descriptive sentence."""
     d = studies[0].Q.shape[1]
     total = math.comb(d, 2) if count == "used interactions" else d
     lines = [
@@ -354,7 +356,7 @@ def counts_figure(studies: Sequence[Study], count: str, current: int | None = No
 
 
 def _several(what: str, given: Any, kind: str) -> Any:
-    """Return a dict or a list of at least one item; ValueError where it is none."""
+    """Return a dict or a list of at least one item; otherwise raise ValueError."""
     if isinstance(given, Iterable) and not isinstance(given, Mapping | str | pd.DataFrame):
         given = [*given]
     if not isinstance(given, Mapping | list) or not given:
@@ -363,13 +365,13 @@ def _several(what: str, given: Any, kind: str) -> Any:
 
 
 def _metric(name: str, columns: Iterable[str]) -> Metric:
-    """Return the metric in a column, of those that there are."""
+    """Return the metric in a column, one of those that exist."""
     known = {**METRICS, **COLUMNS}
     return known[one_of("metric", name, [column for column in known if column in {*columns}])]
 
 
 def _history(run: Any) -> pd.DataFrame:
-    """Return the records of a run, one row an epoch; its attrs name the regularizer where it is known."""
+    """Return the records of a run, one row per epoch, with the regularizer in its attrs if known."""
     run = run[-1] if isinstance(run, Pipeline) else run
     if isinstance(run, StoredRun):
         history = pd.DataFrame(store().trace(run.id))
@@ -380,11 +382,12 @@ def _history(run: Any) -> pd.DataFrame:
         snapshots = [*run] if isinstance(run, Iterable) else [run]
         if not all(isinstance(snapshot, Snapshot) for snapshot in snapshots):
             raise ValueError(
-                f"{run!r:.100} is no run. {_FITS}, the snapshots of a run, or a DataFrame of their records."
+                f"{run!r:.100} is not a run. {_FITS}, the snapshots of a run, or a DataFrame of their "
+                "records."
             )
         history = pd.DataFrame([snapshot.record() for snapshot in snapshots])
     if not {"epoch", "objective"} <= {*history}:
-        raise ValueError("This run has no records of epochs with their objective; train it for one at least.")
+        raise ValueError("This run has no recorded epoch; train it for at least one.")
     return history
 
 
@@ -403,10 +406,10 @@ def _parameters(machine: Any, output: Any) -> tuple[Model, Parameters]:
 
 
 def _steps(fit: Any, output: Any = None) -> tuple[Any, Any, Any]:
-    """Return the steps of a pipeline before its last, if any, the estimator or stored run, and the output."""
+    """Return the preceding steps of a pipeline, if any, the estimator or stored run, and the output."""
     before, machine = (fit[:-1], fit[-1]) if isinstance(fit, Pipeline) and len(fit) > 1 else (None, fit)
     if not isinstance(machine, ModelEstimator | BayesianFM | StoredRun):
-        raise ValueError(f"{type(machine).__name__} is no fit that can be drawn. {_FITS}.")
+        raise ValueError(f"{type(machine).__name__} cannot be drawn. {_FITS}.")
     if output is None and isinstance(machine, ModelEstimator):
         check_is_fitted(machine)
         output = machine._fitted_target.output_names[0]
@@ -423,7 +426,7 @@ def _pairs(fit: Any, output: Any) -> tuple[PairWeights, Sequence[Any]]:
 
 
 def _effects(fit: Any, X: Any, output: Any) -> Effects:
-    """Return the effects of a fit by the columns of a table, or by features."""
+    """Return the effects of a fit, by table column or by feature."""
     before, machine, output = _steps(fit, output)
     if isinstance(machine, BayesianFM):
         posterior, unit = machine.posterior_of(output), "f"
@@ -435,15 +438,17 @@ def _effects(fit: Any, X: Any, output: Any) -> Effects:
             )
         if not isinstance(model, FactorizationMachine):
             raise ValueError(
-                f"Effects of columns are those of a factorization machine of pairs; this is {model.label}. "
-                "Its interactions() has the products by weight."
+                "Effects of columns exist only for second-order factorization machines; this is "
+                f"{model.label}. Its interactions() lists the products by weight."
             )
         posterior = as_posterior(parameters, False)
         if isinstance(machine, StoredRun):
             return effects_of(Run.prepare(machine.experiment).of_output(output or 0), posterior)
         unit = machine.unit
     if X is None:
-        raise ValueError("X is missing: effects are read over typical rows. Give some, such as X=X_train.")
+        raise ValueError(
+            "X is missing: effects are computed over typical rows. Pass some, such as X=X_train."
+        )
     columns: Sequence[FeatureColumn]
     if before is not None and isinstance(before[0], TableEncoder) and len(before) == 1:
         columns = before[0].columns_

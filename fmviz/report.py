@@ -1,4 +1,4 @@
-"""Render fits as one HTML page that opens without a server: pictures to move, sentences, settings."""
+"""Render fits as standalone HTML pages with interactive pictures, sentences and settings."""
 
 from __future__ import annotations
 
@@ -57,14 +57,12 @@ from fmviz.typography import cell, counted, typeset
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
-# The maximum number of heatmaps, one for each output.
+# The maximum number of heatmaps, one per output.
 _OUTPUTS = 12
-_LEFT_OUT = (
-    "Names of features and rankings are left out, and errors are of the target as it was scaled for the fit."
-)
+_LEFT_OUT = "Feature names and rankings are omitted, and errors refer to the scaled target."
 # The number of features in the description of a basis vector.
 _FEATURES = 3
-# So many columns, and pairs of them, are drawn.
+# The maximum number of columns, and of column pairs, drawn.
 _COLUMNS = 12
 USED = "What the model uses"
 UNION = ", all outputs together"
@@ -74,7 +72,7 @@ _TEMPLATES = Environment(
 )
 _TEMPLATES.filters["cell"] = cell
 MOST_BYTES = 2_000_000
-# Of the matrices of a page, until it is small enough.
+# Tried in turn until the page is small enough.
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("cards", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
@@ -114,11 +112,11 @@ class Outcome:
     output : str
         The name of the output, if it is one of several.
     compared : bool
-        Whether the score of the output has a meaning only relative to those of the other classes.
+        Whether the score of the output is meaningful only relative to those of the other classes.
     by_columns : ByColumns or None
-        What the model says of columns, where it can be read by them.
+        The effects of columns, if the model has them.
     frames : sequence of Frame
-        The pictures of epochs; by default that of the parameters alone.
+        The epochs drawn; by default, only the final parameters.
     """
 
     title: str
@@ -149,7 +147,7 @@ class Outcome:
         return Wording(Attributes(self.dataset), self.experiment.loss.name, self.compared)
 
     def each(self) -> list[Outcome]:
-        """Return the contents for every output; those of a single output as they are."""
+        """Return the contents for every output; those of a single output unchanged."""
         if self.parameters is None:
             return [self]
         m = self.model.n_outputs_of(self.parameters)
@@ -205,7 +203,7 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
 
 
 def file_notes(encoded: Encoded, source: Source | None) -> list[str]:
-    """Return sentences on how a file was read, and what became of its columns and rows."""
+    """Return sentences on how a file was read and how its columns and rows were used."""
     return [
         *(() if source is None else source.notes),
         *encoded.target.sentences,
@@ -226,15 +224,15 @@ def page(
     messages : sequence of str
         Sentences below it.
     pictures : sequence of (str, Picture)
-        What is drawn, each with its heading. Of many frames some are left out, of many features all but the
-        strongest; the page says so.
+        The pictures with their headings. To limit the size, frames are thinned out and only the strongest
+        features are kept; the page states so.
     **sections
-        What else the template takes.
+        Other sections of the template.
 
     Returns
     -------
     str
-        The page, with all external texts escaped, in the light or dark theme of the reader.
+        The page, with all external texts escaped; it follows the reader's light or dark theme.
     """
     script = Markup(module())
     for frames in _FRAMES:
@@ -257,12 +255,12 @@ def page(
 
 
 def packed(picture: Picture) -> dict[str, str]:
-    """Return what the script of a saved page reads of a picture."""
+    """Return a picture in the format that the script of a saved page reads."""
     return {"payload": base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()}
 
 
 def html(outcome: Outcome) -> str:
-    """Return the report as one HTML page; see `page`."""
+    """Return the report as an HTML page; see `page`."""
     last = outcome.history[-1] if outcome.history else {}
     cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
@@ -309,8 +307,8 @@ def _units(dataset: Dataset | None) -> str:
     assert isinstance(scaling, Scaling), "only one number has a unit"
     return (
         f"The target is fitted as ({unit} {'+' if scaling.mean < 0 else '−'} "
-        f"{typeset(abs(scaling.mean), '.6g')})/{typeset(scaling.scale, '.6g')}; the objective is of this, "
-        f"errors, weights and effects are in {unit}."
+        f"{typeset(abs(scaling.mean), '.6g')})/{typeset(scaling.scale, '.6g')}; the objective refers to "
+        f"it; errors, weights and effects are in {unit}."
     )
 
 
@@ -324,7 +322,7 @@ def _settings(outcome: Outcome) -> dict[str, Any]:
 
 
 def listed_settings(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return settings by their labels, in words."""
+    """Return settings by their labels, formatted as text."""
     return {name_of(name): label_of(name, cell(value)) for name, value in settings.items()}
 
 
@@ -332,7 +330,7 @@ def listed_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
-    """Return the matrices of outputs of a fit, beside the truth where that is known, and its curves."""
+    """Return the weight matrices of the outputs of a fit, the true one if known, and its curves."""
     outcome = outputs[0]
     experiment, dataset, history = outcome.experiment, outcome.dataset, outcome.history
     color = regularizer_color(experiment.regularizer.name)
@@ -379,7 +377,7 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
         names,
         charts,
         history,
-        # On the scale of the first epochs, which overshoot, all later ones would look alike.
+        # The first epochs overshoot; on their colour scale, all later epochs would look alike.
         scale=None if dataset is None or dataset.truth is None else 1.25 * float(np.abs(dataset.truth).max()),
         total=outcome.epoch,
         omitted=words,
@@ -391,20 +389,20 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
 def learned(
     given: Sequence[tuple[str, Model, Sequence[tuple[str, Any, int]]]], colors: Sequence[str]
 ) -> tuple[list[Panel], np.ndarray, str]:
-    """Return matrices of pair weights of the same features, with a frame for each fit, and these features.
+    """Return matrices of pair weights of the same features, with a frame per fit, and these features.
 
     Parameters
     ----------
     given : sequence of (str, Model, sequence of (str, Parameters or Thinned, int))
-        The title of a matrix, its model, and what was fitted, each with the name of its frame and, of what
-        is thinned, the number of its interactions.
+        The title of a matrix, its model, and its fits, each with the name of its frame and, for thinned
+        parameters, the number of interactions.
     colors : sequence of str
-        Of the panels.
+        The colours of the panels.
 
     Returns
     -------
     (list of Panel, ndarray, str)
-        Beyond `MOST_FEATURES` features the strongest are drawn. The last says what is not.
+        Beyond `MOST_FEATURES` features, only the strongest are drawn; the string states the omission.
 
     Raises
     ------
@@ -431,7 +429,7 @@ def learned(
         ends = {fit[-1] for fits in drawn for fit in (fits[-1], max(fits, key=lambda fit: fit[-1].rows.size))}
         features, used = strongest_features([*ends], MOST_FEATURES)
         features = features if used else np.arange(MOST_FEATURES)
-        # Of a thinned fit the weakest rows are not there.
+        # A thinned fit lacks its weakest rows.
         used = max(
             used, *(len(x.values) + x.n_dropped for fits in drawn for _, x, *_ in fits if x.n_dropped), 0
         )
@@ -471,7 +469,7 @@ def main_figure(effects: Effects, column: int) -> Any:
 
 
 def pair_figure(surface: Surface, unit: str, dark: bool = False) -> Any:
-    """Draw what a pair of columns adds: a curve for each word, or a heatmap."""
+    """Draw the effect of a pair of columns: a curve for each category, or a heatmap."""
     axes = surface.first, surface.second
     names = axes[0].column.name, axes[1].column.name
     if surface.curves is not None:
@@ -521,7 +519,7 @@ def _curve(figure: Any) -> dict[str, str]:
 
 
 def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:
-    """Return a table of numbers, with a colour for each that reads on light and on dark."""
+    """Return a table of numbers, each with a colour that suits light and dark themes."""
     top = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     digits = max(0, 1 - math.floor(math.log10(top)))
     return {
@@ -540,7 +538,7 @@ def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> d
 
 
 def shade(share: float) -> str:
-    """Return a colour for a share of the largest number, which reads on light and on dark."""
+    """Return the colour of a number, given as a share of the largest, for light and dark themes."""
     color = "219, 111, 34" if share > 0 else "63, 136, 197"
     return f"rgba({color}, {0.75 * abs(share):.2f})"
 
@@ -566,7 +564,7 @@ def _listed(each: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _bases(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return a row for every vector of a shared basis: its main features, and its weight in each output."""
+    """Return a row for every vector of a shared basis: its main features and its weight in each output."""
     parameters, dataset = outcome.parameters, outcome.dataset
     if parameters is None or dataset is None or not isinstance(outcome.model, SharedBasis):
         return []

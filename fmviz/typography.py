@@ -35,14 +35,14 @@ def _in_characters(latex: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time, roughly."""
+    """Format a duration approximately."""
     if seconds < 60:
         return f"about {max(1.0, seconds):.0f} s"
     return f"about {seconds / 60:.0f} min" if seconds < 5_400 else f"about {round(seconds / 3_600, 1):g} h"
 
 
 def counted(n: int, noun: str, many: str = "") -> str:
-    """Return for instance "1 run" or "2,000 runs"; `many` is the plural where it is no noun with an s."""
+    """Format a count, as in "1 run" or "2,000 runs"; `many` is an irregular plural."""
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
 
 
@@ -59,7 +59,7 @@ def typeset(number: float, form: str = ".3g") -> str:
 
 
 def in_powers(text: str) -> str:
-    """Write the numbers of a text that have exponents as `typeset` does."""
+    """Format the numbers with exponents in a text like `typeset`."""
     return re.sub(r"-?\b\d[\d.]*e[-+]?\d+\b", lambda number: typeset(float(number[0]), "g"), text)
 
 
@@ -75,6 +75,6 @@ def cell(value: Any) -> str:
 
 
 def ordinal(n: int) -> str:
-    """Return a number as in 1st, 2nd, 3rd and 4th."""
+    """Return an ordinal number, such as 1st, 2nd, 3rd and 4th."""
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n:,}{ending}"

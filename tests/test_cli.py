@@ -121,7 +121,7 @@ def test_ctrl_c_leaves_what_is_finished(command, monkeypatch, tmp_path):
     monkeypatch.setitem(papers.ARTEFACTS, "made_up", replace(MADE_UP, runner=interrupted))
     line = ("paper", "made_up", "--jobs", "1", "--output", tmp_path)
     said = command(*line, code=130)
-    assert said.err.endswith("Stopped. The same command goes on from there.\n")
+    assert said.err.endswith("Stopped. Repeat the command to resume.\n")
     assert "Budget: quick, stopped after" in said.out
     assert "quick, 1 done" in command("paper", "list").out
     assert "The best score is 1.5." in command(*line).out

@@ -72,4 +72,4 @@ def test_what_is_broken_is_told(path, monkeypatch, command):
     said = command("doctor", "--store", path, code=1)
     assert "numba missing" in said.out
     assert "Everything works" not in said.out
-    assert said.err == "Not as it must be: library, store, numbers.\n"
+    assert said.err == "Failed checks: library, store, numbers.\n"

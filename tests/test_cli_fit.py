@@ -44,9 +44,7 @@ STRONG = ("--lambda-sparse", "0.01", "--rank", "4", "--set", "init_scale=0.1")
 def test_a_table_is_fitted_and_reported(file, table, tmp_path, command):
     folder = tmp_path / "new" / "out"
     text = command("fit", file, "--target", "price", "--output", folder, *STRONG).out
-    assert text.startswith(
-        "houses.csv: 300 rows, 240 of them to train, 6 features; target price (regression)."
-    )
+    assert text.startswith("houses.csv: 300 rows, 240 for training, 6 features; target price (regression).")
     assert "Stored as run" not in text
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert report["result"]["status"] == "converged"
@@ -91,7 +89,7 @@ def test_two_classes(file, table, tmp_path, command):
     table.drop(columns="price").to_csv(file, index=False)
     folder = tmp_path / "out"
     text = command("fit", file, "--target", "dear", "--missing", "drop", "--output", folder, *STRONG).out
-    assert "Rows left out since a value is missing: 1 (a in 1)." in text
+    assert "Rows dropped because of missing values: 1 (a in 1)." in text
     assert "A positive score says dear = yes" in text
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert report["settings"]["loss"] == "logistic"
@@ -137,7 +135,7 @@ def test_libsvm(table, tmp_path, command):
 
 def test_options_of_tables_are_none_of_registered_data(command):
     for option in (["--target", "y"], ["--words", "age"], ["--most-levels", "3"]):
-        assert f"is read as it is; leave {option[0]} out" in command("fit", "diabetes", *option, code=2).err
+        assert f"to which {option[0]} does not apply" in command("fit", "diabetes", *option, code=2).err
 
 
 def test_a_registered_data_set_is_fitted_into_the_store(store, command):
@@ -173,14 +171,14 @@ def test_ctrl_c_leaves_a_stopped_run(store, command, monkeypatch):
         ((), "--target is missing; name one of the columns a, b, c, d, e, town, price"),
         (("--target", "cost"), "--target 'cost' is no column"),
         (("--target", "price", "--task", "binary"), "300 classes"),
-        (("--target", "price", "--use", "town"), "--use 'town' names no kind"),
+        (("--target", "price", "--use", "town"), "--use 'town' lacks a kind"),
         (("--target", "price", "--use", "town=colour"), "kind = 'colour'"),
         (("--target", "price", "--read", "colour=red"), "--read 'colour=red' is not known"),
         (("--target", "price", "--rank", "0"), "rank = 0"),
         (("--target", "price", "--regularizer", "l7"), "l7"),
         (("--target", "price", "--loss", "logistic"), "needs classes"),
         (("--target", "price", "--regularizer", "l21", "--solver", "pcd"), "Use PBCD"),
-        (("--target", "price", "--set", "nonsense"), "--set 'nonsense' names no value"),
+        (("--target", "price", "--set", "nonsense"), "--set 'nonsense' lacks a value"),
         (("--target", "price", "--set", "colour=1"), "Unknown setting 'colour'"),
         (("--target", "price", "--validation", "2"), "validation = 2"),
         (("--target", "price", "--most-levels", "0"), "most_levels = 0"),

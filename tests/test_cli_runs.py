@@ -95,7 +95,7 @@ def test_deleted_runs_are_gone(runs, store):
     assert "2 runs deleted" in runs("delete", "alpha-1", "beta").out
     assert len(runs("list").out.splitlines()) == 2
     store.begin(Experiment(), run="going")
-    assert "still going on" in runs("delete", "going", code=2).err
+    assert "still running" in runs("delete", "going", code=2).err
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_deleted_runs_are_gone(runs, store):
         (["show", "alpha"], "several runs whose ids begin with 'alpha'"),
         (["show", "nix"], "no run whose id begins with 'nix'"),
         (["show", ""], "no run whose id begins with ''"),
-        (["list", "--limit", "0"], "--limit 0 shows nothing"),
+        (["list", "--limit", "0"], "--limit 0 is too small"),
     ],
 )
 def test_errors_are_one_sentence(given, sentence, runs):
@@ -140,7 +140,7 @@ def test_unknown_commands_list_the_commands(capsys):
 def test_a_defect_is_a_sentence_too(monkeypatch, command):
     monkeypatch.setattr("fmviz.cli.runs.run", Mock(side_effect=ZeroDivisionError("far off.")))
     said = command("runs", "list", code=2).err
-    assert said.startswith("Unexpected ZeroDivisionError: far off. Put --debug")
+    assert said.startswith("Unexpected ZeroDivisionError: far off. Use fmviz --debug")
     assert "Traceback" not in said
     assert "Traceback" in command("--debug", "runs", "list", code=2).err
 

@@ -70,10 +70,10 @@ def test_the_entry_page_of_an_installed_package(monkeypatch, tmp_path):
 
 def test_ports_and_addresses_that_there_cannot_be(became, command):
     for option, said in (
-        ("--port 70000", "is no port"),
-        ("--port abc", "is no port"),
-        ("--host nope.invalid", "is no address"),
-        ("--host 192.0.2.1", "is no address"),
+        ("--port 70000", "is not a port"),
+        ("--port abc", "is not a port"),
+        ("--host nope.invalid", "is not an address"),
+        ("--host 192.0.2.1", "is not an address"),
     ):
         assert f"{option} {said}" in command("serve", *option.split(), code=2).err
 

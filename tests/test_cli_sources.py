@@ -119,7 +119,7 @@ def test_a_pipe_is_read_up_to_the_limit(monkeypatch, command):
     with pipe(b"a,b\n" * 1_000_000) as (end, written):
         said = command("fit", f"/dev/fd/{end}", "--target", "b", code=2).err
     assert said == (
-        f"'/dev/fd/{end}' has more than 100 kB. Take a sample of its rows, or compress it with gzip. Or give "
+        f"'/dev/fd/{end}' has more than 100 kB. Take a sample of its rows, or compress it with gzip. Or use "
         "--no-limits.\n"
     )
     assert sum(written) < 2_000_000

@@ -95,7 +95,8 @@ def test_a_full_device_in_place_of_stdout_is_told(tmp_path, unbuffered):
     done = subprocess.run(["sh", "-c", line], env=given, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == (
-        "The output cannot be written (No space left on device); make room, or send it elsewhere.\n"
+        "The output cannot be written (No space left on device); free some space or choose another "
+        "location.\n"
     )
 
 

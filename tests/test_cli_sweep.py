@@ -124,6 +124,6 @@ def test_ctrl_c_leaves_what_is_finished(place, store):
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert "the same command goes on from here" in err
+    assert "repeat the command to resume" in err
     assert 3 <= len(results(full, store)) < 2000
     assert "±" in out

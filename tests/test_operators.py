@@ -45,7 +45,7 @@ def test_input_is_not_changed():
         (lambda: fmviz.prox("ti", [1j], 1), "complex"),
         (lambda: fmviz.prox("ti", [[[1.0]]], 1), "shape"),
         (lambda: fmviz.prox("ti", [1.0], 1, algorithm="quick"), "algorithm = 'quick'"),
-        (lambda: fmviz.prox("l1", [1.0], 1, algorithm="sort"), "takes no algorithm"),
+        (lambda: fmviz.prox("l1", [1.0], 1, algorithm="sort"), "no choice of algorithm"),
         (lambda: fmviz.prox("ti", [1.0], 1, axis="depth"), "axis = 'depth'"),
         (lambda: fmviz.prox("l1", [1.0], 1, axis="rows"), "has no parameter 'axis'"),
         (lambda: fmviz.certificate("ti", [1.0], [1.0, 2.0], 1), "must agree"),

@@ -198,7 +198,7 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     for name in ("training", "validation"):
         error = 50 * view.last[f"{'train' if name == 'training' else name}_rmse"]
         assert f'<dt>RMSE, {name} (in {unit})</dt><dd class="">{error:.5g}</dd>' in page
-    assert f"The target is fitted as ({unit} − 200)/50; the objective is of this, errors, weights" in text
+    assert f"The target is fitted as ({unit} − 200)/50; the objective refers to it; errors, weights" in text
     # The sentences and weights of the page Interactions.
     ranked = pairs_of(view.machine, view.parameters).ranked(SHOWN_PAIRS)
     wording = Wording(Attributes(dataset), experiment.loss.name)

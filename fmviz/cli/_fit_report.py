@@ -1,4 +1,4 @@
-"""Build the report of `fmviz fit`: the summary on the terminal, and its files."""
+"""Build the report of `fmviz fit`: the terminal summary and the output files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     """Return the report of a fit as a dictionary for JSON, and the strongest pairs."""
     prepared, end, encoded, posterior = fit.last.run, fit.last.end, fit.encoded, fit.last.posterior
     dataset, experiment = prepared.dataset, prepared.experiment
-    # What is read is the machine that predicts.
+    # The interpretation refers to the machine that predicts.
     parameters = end.parameters if posterior is None else posterior.mean_parameters()
     pairs = pair_table(prepared.problem.model, parameters, dataset, top)
     assert end.status is not None, "the fit has ended"
@@ -41,8 +41,8 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     never = []
     if count := int((pairs["rows_with_both"] == 0).sum()):
         never = [
-            f"{count:,} of the ranked interactions have no row with both: they come with the shared factors "
-            "and change no prediction here."
+            f"{count:,} of the ranked interactions have no row with both features: they result from the "
+            "shared factors and affect no prediction here."
         ]
     settings = {k: v for k, v in experiment.to_dict().items() if fit.source is None or k != "dataset"}
     content = {
@@ -86,7 +86,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
 
 
 def _columns(fit: Fit) -> dict[str, Any] | None:
-    """Return the main effects of columns and their pairs, with sentences; None where they are not read."""
+    """Return the main and pair effects of columns, with sentences; None if the model has none."""
     reading = fit.by_columns
     if reading is None:
         return None
@@ -111,7 +111,7 @@ def _notes(fit: Fit) -> list[str]:
     notes = file_notes(encoded, fit.source)
     if target.task == "binary":
         negative, positive = target.labels
-        notes.append(f"A positive score says {target.name} = {positive}, a negative one {negative}.")
+        notes.append(f"A positive score predicts {target.name} = {positive}, a negative one {negative}.")
     elif target.task != "regression" or target.parts:
         words = _TOGETHER if fit.last.run.problem.model.multi_output else _MANY
         notes.append(words[target.task].format(n=len(target.parts or target.labels), name=target.name))
@@ -123,33 +123,32 @@ def _units(fit: Fit) -> list[str]:
     target = None if fit.encoded is None else fit.encoded.target
     if target is None or target.task != "regression" or target.parts:
         return []
-    name, unit = target.name, "in the target's own unit"
+    name, unit = target.name, "in the unit of the target"
     if target.logarithm:
-        name, unit = f"log {target.name}", "of the logarithm; predictions are in the target's own unit"
+        name, unit = f"log {target.name}", "of the logarithm; predictions are in the unit of the target"
     return [
         f"The target is fitted as ({name} {'+' if target.mean < 0 else '−'} {abs(target.mean):.6g})"
-        f"/{target.scale:.6g}; objective and weights are of this, errors {unit}."
+        f"/{target.scale:.6g}; objective and weights refer to it, errors are {unit}."
     ]
 
 
 _MANY = {
-    "regression": "{n} targets, {name}, are fitted side by side, each less its mean and over its standard "
-    "deviation; objective, weights and errors are of these.",
-    "class": "Each of the {n} classes of {name} has a machine of its own that tells it from the rest; the "
-    "largest score decides.",
-    "ordinal": "The {n} classes of {name} are in an order: for each but the last a machine tells whether "
-    "{name} is at most this one, and the median is predicted.",
-    "several": "Each of the {n} labels {name} has a machine of its own; a positive score says that it "
-    "applies.",
+    "regression": "{n} targets, {name}, are standardized and fitted separately; objective, weights and "
+    "errors refer to the standardized targets.",
+    "class": "Each of the {n} classes of {name} has a one-vs-rest machine; the largest score is predicted.",
+    "ordinal": "The {n} classes of {name} are ordered: for each but the last, a machine predicts whether "
+    "{name} is at most this class; the prediction is the median class.",
+    "several": "Each of the {n} labels {name} has a separate machine; a positive score predicts the label.",
 }
 _TOGETHER = {
-    "regression": "{n} targets, {name}, are fitted together on one basis, each less its mean and over its "
-    "standard deviation; objective, weights and errors are of these.",
-    "class": "The {n} classes of {name} have scores on one basis, which are fitted together; the largest "
-    "score decides.",
-    "ordinal": "The {n} classes of {name} are in an order: for each but the last a score on one basis tells "
-    "whether {name} is at most this one, and the median is predicted.",
-    "several": "The {n} labels {name} have scores on one basis; a positive one says that the label applies.",
+    "regression": "{n} targets, {name}, are standardized and fitted jointly on a shared basis; objective, "
+    "weights and errors refer to the standardized targets.",
+    "class": "The scores of the {n} classes of {name} are fitted jointly on a shared basis; the largest "
+    "score is predicted.",
+    "ordinal": "The {n} classes of {name} are ordered: for each but the last, a score on a shared basis "
+    "predicts whether {name} is at most this class; the prediction is the median class.",
+    "several": "The scores of the {n} labels {name} are fitted jointly on a shared basis; a positive score "
+    "predicts the label.",
 }
 
 
@@ -166,7 +165,7 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
     data, result = content["data"], content["result"]
     count = data["features"] * (data["features"] - 1) // 2
     lines = [
-        f"{data['name']}: {data['rows']:,} rows, {data['training_rows']:,} of them to train, "
+        f"{data['name']}: {data['rows']:,} rows, {data['training_rows']:,} for training, "
         f"{data['features']:,} features; target {data['target']} ({data['task']}).",
         *content["notes"],
     ]
@@ -174,7 +173,7 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
         lines.append(content["search"]["message"])
     lines += [
         "",
-        *(["Beside it, the sparsest machine within one standard error:"] if content["averaged"] else []),
+        *(["For comparison, the sparsest machine within one standard error:"] if content["averaged"] else []),
         result["message"],
         f"objective {cell(result['objective'])}, certificate {result['certificate']:.1e}, "
         f"{result['used_features']:,} features and {result['used_interactions']:,} of {count:,} interactions "
@@ -185,16 +184,16 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
     if (columns := content["columns"]) is not None:
         mains = [f"  {row['sentence']}" for row in columns["mains"][:_PRINTED]]
         joint = [f"  {row['sentence']}" for row in columns["pairs"]]
-        lines += ["Columns by what they change in predictions, each alone:", *mains, ""]
+        lines += ["Columns by their individual effect on predictions:", *mains, ""]
         lines += [columns["message"], *joint, "", text_table(columns["errors"]), ""]
-    # Pairs that occur in no row, which change no prediction, are only in the files.
+    # Pairs that occur in no row affect no prediction and are listed only in the files.
     met = pairs[pairs["rows_with_both"] > 0]
     shown = met if len(met) else pairs
     each = shown.groupby("output", sort=False) if outputs > 1 else shown
     shown = each.head(max(3, _PRINTED // outputs) if outputs > 1 else _PRINTED)
     rows = shown.rename(columns=lambda name: name.replace("_", " ")).to_dict("records")
     if len(shown) and not content["averaged"]:
-        lines += ["Weights are shrunk by λ and λ_p: read their order and sign rather than their size."]
+        lines += ["Weights are shrunk by λ and λ_p: interpret their order and sign rather than their size."]
     lines.append(text_table(rows) if len(shown) else "No interaction is used; try a smaller λ.")
     if content["stored_run"] is not None:
         lines += ["", f"Stored as run {content['stored_run']}."]
@@ -215,14 +214,14 @@ def write(fit: Fit, content: Mapping[str, Any], pairs: pd.DataFrame, folder: Pat
 def html(fit: Fit, content: Mapping[str, Any]) -> str:
     """Return the report as an HTML page."""
     data, experiment = content["data"], fit.last.run.experiment
-    # A fit to a file is repeated by the command.
+    # The command reproduces a fit to a file.
     source = with_header(
         program(experiment) if fit.last.stored else fit.command,
         f"{data['name']}: {content['result']['message']}",
         data={data["name"]: data["hash"]},
         versions=content["versions"],
     )
-    # The page has its own note on units, and no pairs that occur in no row.
+    # The page has a separate note on units, and omits pairs that occur in no row.
     notes = _notes(fit)
     if content["search"] is not None:
         notes.append(content["search"]["message"])

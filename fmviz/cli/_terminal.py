@@ -27,7 +27,7 @@ def open_streams() -> None:
     """Open closed standard streams, and escape characters that stdout cannot encode."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # In this order each gets its own descriptor; otherwise the next file would, and be printed into.
+            # In this order each stream gets its own descriptor; otherwise the next file opened would get it.
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - open until the end
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
@@ -36,7 +36,7 @@ def open_streams() -> None:
 
 
 def settle(stream: TextIO) -> None:
-    """Discard output that cannot be written, which Python would report at exit."""
+    """Discard unwritable output, which Python would report at exit."""
     try:
         stream.flush()
     except OSError:
@@ -44,7 +44,7 @@ def settle(stream: TextIO) -> None:
 
 
 def to_stderr(text: object, end: str = "\n") -> None:
-    """Print on stderr, and ignore that it cannot be written."""
+    """Print to stderr, ignoring write errors."""
     try:
         print(text, end=end, file=sys.stderr, flush=True)
     except OSError:
@@ -68,17 +68,17 @@ STORE: Mapping[str, Mapping[str, Any]] = {
         "metavar": "FILE",
         # Without a default, which would override the option before the command.
         "default": argparse.SUPPRESS,
-        "help": "the run store (default: FMVIZ_STORE, or that in your data folder)",
+        "help": "the run store (default: FMVIZ_STORE, or the one in your data folder)",
     }
 }
-"""The option of the run store, which may also stand before the command."""
+"""The option of the run store, which may also precede the command."""
 READING: Mapping[str, Mapping[str, Any]] = {
     "--read": {
         "action": "append",
         "default": [],
         "metavar": "NAME=VALUE",
-        "help": "an option of reading the file, such as delimiter=semicolon, encoding=cp1252, header=no or "
-        "decimal=comma, in place of the detected one; repeatable",
+        "help": "override a detected format option, such as delimiter=semicolon, encoding=cp1252, header=no "
+        "or decimal=comma; repeatable",
     },
     "--no-limits": {
         "action": "store_true",
@@ -112,7 +112,7 @@ def open_store(arguments: argparse.Namespace) -> RunStore:
 
 
 def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
-    """Return a file of one's own as it was read, and its name; raises ValueError with a sentence."""
+    """Read a user's file and return it with its name; raises ValueError with an explanation."""
     from fmviz.lab.files import STANDARD_INPUT, expanded, read_input
     from fmviz.lab.untrusted import read_confined
     from fmviz.tables.files import read
@@ -124,10 +124,10 @@ def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Sourc
         name, sign, value = text.partition("=")
         if not sign or name not in (*CHOICES, "skip", "missing"):
             raise ValueError(
-                f"--read {text!r} is not known; give one of {', '.join(CHOICES)}, missing or skip a value."
+                f"--read {text!r} is not known; use {', '.join(CHOICES)}, missing or skip with a value."
             )
         asked[name] = int(value) if name == "skip" and value.isdecimal() else value
-    within = LOCAL if no_limits else replace(UPLOADS, otherwise=" Or give --no-limits.")
+    within = LOCAL if no_limits else replace(UPLOADS, otherwise=" Or use --no-limits.")
     data = read_input(path, within.file, SMALLER + within.otherwise)
     file = expanded(path)
     name = "Standard input" if path == STANDARD_INPUT else file.name if file.is_file() else path
@@ -135,12 +135,12 @@ def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Sourc
 
 
 class Progress:
-    """A progress line on stderr, overwritten on a terminal, and printed now and then elsewhere.
+    """Progress line on stderr, overwritten on a terminal and printed at intervals otherwise.
 
     Parameters
     ----------
     seconds : float, optional
-        Without a terminal, a line is printed after so many seconds; by default none.
+        The interval between lines without a terminal; by default, none are printed.
     """
 
     def __init__(self, seconds: float = math.inf) -> None:
@@ -148,7 +148,7 @@ class Progress:
         self._seconds, self._last = seconds, time.monotonic()
 
     def tell(self, line: str) -> None:
-        """Show a line in place of the previous one."""
+        """Replace the previous line."""
         if self._live:
             to_stderr(f"\r\033[K{line[:110]}", end="")
         elif time.monotonic() - self._last >= self._seconds:
@@ -162,13 +162,13 @@ class Progress:
 
 
 def bar(done: int, total: int, width: int = 24) -> str:
-    """Return a progress bar in characters, with the count."""
+    """Return a text progress bar with the count."""
     full = round(width * done / max(1, total))
     return f"[{'#' * full}{'.' * (width - full)}] {done:,}/{total:,}"
 
 
 def text_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Format rows as aligned columns, with numbers to the right."""
+    """Format rows as aligned columns, with numbers right-aligned."""
     from fmviz.tables.cells import shortened
 
     names = list(dict.fromkeys(name for row in rows for name in row))

@@ -24,12 +24,12 @@ def run(arguments: argparse.Namespace) -> int:
     for name, words, fine in _findings(store_path(arguments)):
         print(f"{'-- ' if fine is None else 'ok ' if fine else 'BAD'} {name:<8} {words}", flush=True)
         bad += [name] if fine is False else []
-    to_stderr(f"Not as it must be: {', '.join(bad)}.") if bad else print("Everything works.")
+    to_stderr(f"Failed checks: {', '.join(bad)}.") if bad else print("Everything works.")
     return 1 if bad else 0
 
 
 def _findings(path: Path) -> Iterator[tuple[str, str, bool | None]]:
-    """Yield the name of every check, its result, and whether it passes; None for what the system lacks."""
+    """Yield the name of every check, its result, and whether it passes; None if the system lacks support."""
     from fmviz import __version__, operators
     from fmviz.engine._jit import cache_directory, is_writable
     from fmviz.lab.store import RunStore, StoreError
@@ -47,7 +47,7 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool | None]]:
     cache = cache_directory()
     kernels, writable = sum(1 for _ in cache.rglob("*.nbc")), is_writable(cache)
     state = f"{kernels:,} kernels" if kernels else "empty; fmviz warmup fills it"
-    advice = "" if writable else ", cannot be written; name another folder with FMVIZ_CACHE_DIR"
+    advice = "" if writable else ", cannot be written; set FMVIZ_CACHE_DIR to another folder"
     yield "kernels", f"{cache}: {state}{advice}", writable or kernels > 0
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     yield "folder", f"{folder}, for runs and uploads", os.access(folder, os.W_OK)
@@ -64,12 +64,12 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool | None]]:
             yield "store", str(error), False
     P = [[3.0], [2.0]]
     certificate = operators.certificate("ti", P, operators.prox("ti", P, 0.5), 0.5)
-    yield "numbers", f"a compiled operator comes out with certificate {certificate:.1e}", certificate <= 1e-10
+    yield "numbers", f"certificate of a compiled operator: {certificate:.1e}", certificate <= 1e-10
     yield from _reader_findings(path)
 
 
 def _reader_findings(path: Path) -> Iterator[tuple[str, str, bool | None]]:
-    """Yield what the process that reads files from outside cannot do, and what it can for lack of means."""
+    """Yield the restrictions on the process that reads untrusted files, enforced or not."""
     from fmviz.lab.confined import confined
     from fmviz.lab.isolation import PROTECTIONS, trespass
 

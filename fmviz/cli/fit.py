@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from fmviz.tables.source import Source
     from fmviz.tables.target import Task
 
-HELP = "fit a sparse machine to a CSV, TSV, Parquet or libsvm file and rank its interactions"
+HELP = "fit a sparse factorization machine to a CSV, TSV, Parquet or libsvm file and rank its interactions"
 
-# Defaults for a first fit to standardised columns.
+# Defaults for a first fit to standardized columns.
 _FIRST = {
     "rank": 10,
     "lambda_w": 1e-3,
@@ -46,7 +46,7 @@ _FIRST = {
     "max_epochs": 1_000,
     "init_scale": 0.1,
 }
-# Strengths are known to half a decade; so few digits of the weights are enough.
+# Strengths are chosen to within half a decade; few digits of the weights suffice.
 _TUNED_TOL = 1e-3
 _OPTIONS: dict[str, type] = {
     "model": str,
@@ -66,29 +66,29 @@ _TABLE: dict[str, dict[str, Any]] = {
     "--task": {
         "choices": ("auto", "regression", "binary", "class", "ordinal"),
         "default": "auto",
-        "help": "a number, two classes, more classes, or classes in an order (default: what it looks like)",
+        "help": "the task: a number, two classes, several classes, or ordered classes (default: detected)",
     },
-    "--positive": {"default": "", "metavar": "CLASS", "help": "the class to tell from all others"},
+    "--positive": {"default": "", "metavar": "CLASS", "help": "the positive class, against all others"},
     "--order": {
         "default": "",
         "metavar": "A,B,…",
-        "help": "ordered classes, ascending (by size or letters)",
+        "help": "ordered classes, ascending (default: numerical or alphabetical order)",
     },
     "--log-target": {
         "action": "store_true",
         "default": False,
-        "help": "fit to the logarithm of a positive number; predictions are in its own unit",
+        "help": "fit the logarithm of a positive target; predictions are in the original unit",
     },
     "--missing": {
         "choices": ("drop", "impute", "mark"),
-        "help": "leave rows with a missing value out, take the mean, or take it and mark where "
+        "help": "drop rows with a missing value, impute the mean, or impute it and add an indicator "
         "(default: mark)",
     },
     "--use": {
         "action": "append",
         "default": [],
         "metavar": "COLUMN=KIND",
-        "help": "what a column is: number, word, yes_no, date, text or ignored; repeatable",
+        "help": "the kind of a column: number, word, yes_no, date, text or ignored; repeatable",
     },
     "--words": {
         "action": "append",
@@ -110,17 +110,17 @@ _TABLE: dict[str, dict[str, Any]] = {
     "--numbers": {
         "choices": ("auto", "line", "curve"),
         "default": "auto",
-        "help": "straight lines only, curves beside them, or whichever predicts better (default)",
+        "help": "straight lines only, additional curves, or whichever predicts better (default)",
     },
     "--rare": {
         "type": int,
         "metavar": "N",
-        "help": "words of fewer rows share a feature (5; 1 below 1000 rows)",
+        "help": "words in fewer rows share a feature (default: 5; 1 below 1000 rows)",
     },
     "--most-levels": {
         "type": int,
         "metavar": "N",
-        "help": "words of a column with a feature of their own (all)",
+        "help": "the maximum number of words per column with separate features (default: all)",
     },
 }
 
@@ -133,8 +133,8 @@ add = partial(
                 "metavar": "DATA",
                 "help": "a CSV, TSV, Parquet or libsvm file, or the name of a data set",
             },
-            "--validation": {"type": float, "default": 0.2, "help": "share of rows kept out (default: 0.2)"},
-            "--seed": {"type": int, "default": 0, "help": "draws the split and the start (default: 0)"},
+            "--validation": {"type": float, "default": 0.2, "help": "share of held-out rows (default: 0.2)"},
+            "--seed": {"type": int, "default": 0, "help": "seed of the split and the start (default: 0)"},
             "--top": {"type": int, "default": 1000, "help": "pairs in interactions.csv (default: 1000)"},
             "--output": {
                 "type": Path,
@@ -144,7 +144,7 @@ add = partial(
             "--json": {"action": "store_true", "help": "print the report as JSON"},
             **STORE,
         },
-        "the table; other options are detected, and listed in the report": {**_TABLE, **READING},
+        "the table; other options are detected and listed in the report": {**_TABLE, **READING},
         "the model; defaults are those of the data set, or of a first fit": {
             **{
                 f"--{name.replace('_', '-')}": {"dest": name, "type": kind, "metavar": kind.__name__.upper()}
@@ -154,12 +154,12 @@ add = partial(
                 "action": "append",
                 "default": [],
                 "metavar": "NAME=VALUE",
-                "help": "any other setting of an experiment, for instance fit_linear=false; repeatable",
+                "help": "any other setting of an experiment, such as fit_linear=false; repeatable",
             },
             "--interactions": {
                 "type": int,
                 "metavar": "N",
-                "help": "search the λ that uses about N pairs",
+                "help": "search for the λ at which about N pairs are used",
             },
         },
     },
@@ -173,7 +173,7 @@ class Fit:
     Attributes
     ----------
     last : FirstFit
-        The fit, to all rows where its strengths were left to the data.
+        The fit, to all rows if its strengths were chosen by validation.
     encoded : Encoded or None
         The encoded data of a file or an upload.
     source : Source or None
@@ -185,7 +185,7 @@ class Fit:
     validated : mapping of str to float
         The number of training rows, and the metrics of the machine that predicts.
     by_columns : ByColumns or None
-        What the machine that predicts says of columns.
+        The column effects of the machine that predicts.
     """
 
     last: FirstFit
@@ -204,7 +204,7 @@ def run(arguments: argparse.Namespace) -> int:
     from fmviz.paths import accepted_range
 
     if arguments.top < 1:
-        raise ValueError(f"--top {arguments.top} ranks nothing; give a number from 1.")
+        raise ValueError(f"--top {arguments.top} is too small; use a number from 1.")
     if arguments.interactions is not None:
         accepted_range(arguments.interactions)
     known = arguments.data in DATASETS or is_upload(arguments.data)
@@ -225,7 +225,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_registered(arguments: argparse.Namespace) -> Fit:
-    """Fit to a data set with a name, into the store."""
+    """Fit to a named data set and store the run."""
     from fmviz.lab.experiment import Experiment, suggested
     from fmviz.lab.runner import Run
     from fmviz.lab.uploads import library
@@ -233,7 +233,7 @@ def _of_registered(arguments: argparse.Namespace) -> Fit:
     for option, about in {**_TABLE, "--read": {"default": []}}.items():
         if getattr(arguments, option[2:].replace("-", "_")) != about.get("default"):
             raise ValueError(
-                f"{arguments.data} is a registered data set and is read as it is; leave {option} out."
+                f"{arguments.data} is a registered data set, to which {option} does not apply; omit it."
             )
     given = _given(arguments)
     first = suggested(arguments.data, given.get("model")).to_dict()
@@ -257,7 +257,7 @@ def _of_file(arguments: argparse.Namespace) -> Fit:
     from fmviz.tables.recipe import columns_of
 
     given = _given(arguments)
-    # Validated before reading the data, which may take long.
+    # Validated before reading the data, which may be slow.
     asked = Experiment.from_dict({**_first_settings(given), **given})
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     columns = columns_of(source)
@@ -283,7 +283,7 @@ def _fit(
     choose: bool = False,
     store: RunStore | None = None,
 ) -> Fit:
-    """Fit, show the progress, and read the result by columns."""
+    """Fit, show the progress, and interpret the result by columns."""
     from fmviz.engine.models import FactorizationMachine
     from fmviz.lab.interpretation.effects import as_posterior
     from fmviz.lab.search.by_columns import beside_chance, effects_of, read_validated
@@ -314,7 +314,7 @@ def _fit(
     if source is not None and prepared.validation is not None and has_pairs:
         binary = prepared.dataset.task == "binary"
         own, every = (as_posterior(fit.end.parameters, binary) for fit in (first, last))
-        # Counted on the rows kept out, then read from the fit to all rows.
+        # The pairs are counted on the held-out rows, then described for the fit to all rows.
         reading = read_validated(first.run, averaged or own)
         reading = replace(reading, effects=effects_of(last.run, last.posterior or every))
         reading = finished(beside_chance(last.run, reading))
@@ -323,42 +323,42 @@ def _fit(
 
 
 def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[str, Any]:
-    """Return the defaults of a first fit of the given model to data of a task."""
+    """Return the defaults of a first fit of a model for a task."""
     from fmviz.engine.models import get_model
     from fmviz.lab.experiment import Experiment, suited_settings
 
     model = get_model(given.get("model", "fm"))
     chosen = suited_settings(model, task)
     suited = Experiment.from_dict({**chosen, "model": model.name})
-    # Settings that suit the model override those of a first fit, even if they are defaults of experiments.
+    # The defaults of the model override those of a first fit, even if they are defaults of experiments.
     named = {name: value for name, value in suited.to_dict().items() if name in chosen}
     return {**_FIRST, **suited.to_dict(defaults=False), **named}
 
 
 def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: argparse.Namespace) -> Recipe:
-    """Return the default recipe of a file with the options of the command line."""
+    """Return the default recipe of a file, with the options of the command line applied."""
     from fmviz.tables.recipe import Choice, first_recipe
 
     first = first_recipe(source, columns)
     names = [choice.name for choice in first.columns]
     if source.table is None and arguments.target is not None:
-        raise ValueError(f"{name} is a libsvm file, whose first number is the target; leave --target out.")
+        raise ValueError(f"{name} is a libsvm file, whose first number is the target; omit --target.")
     if source.table is not None and arguments.target is None:
-        raise ValueError(f"--target is missing; name one of the columns {', '.join(names)}.")
-    # Names of columns may contain commas.
+        raise ValueError(f"--target is missing; choose one of the columns {', '.join(names)}.")
+    # Column names may contain commas.
     asked = " ".join((arguments.target or "").split())
     targets = [asked] if asked in names else [" ".join(name.split()) for name in asked.split(",")]
     said = [("--target", name, "") for name in targets] if asked else []
     for text in arguments.use:
         column, sign, kind = text.rpartition("=")
         if not sign:
-            raise ValueError(f"--use {text!r} names no kind; write it as town=word.")
+            raise ValueError(f"--use {text!r} lacks a kind; write it as town=word.")
         said.append(("--use", column, kind))
     said += [("--words", column, "word") for column in arguments.words]
     said += [("--ignore", column, "ignored") for column in arguments.ignore]
     for option, column, _ in said:
         if column not in names:
-            raise ValueError(f"{option} {column!r} is no column; there are {', '.join(names)}.")
+            raise ValueError(f"{option} {column!r} is not a column; the columns are {', '.join(names)}.")
     rules = {choice.name: arguments.missing or choice.missing for choice in first.columns}
     kinds = {choice.name: choice.kind for choice in first.columns} | {
         name: kind for _, name, kind in said if kind
@@ -379,15 +379,15 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that the command line names."""
+    """Return the settings given on the command line."""
     given = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
     for text in arguments.set:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise ValueError(f"--set {text!r} names no value; write it as fit_linear=false.")
+            raise ValueError(f"--set {text!r} lacks a value; write it as fit_linear=false.")
         if name == "dataset":
             raise ValueError(
-                "--set dataset=… is not what is fitted to; name the data set in place of a file."
+                "--set dataset=… is not possible; pass the name of the data set instead of a file."
             )
         try:
             given[name] = json.loads(value)

@@ -1,4 +1,4 @@
-"""``fmviz paper``: reproduce a figure or table of a paper, and check the statements of the paper about it."""
+"""``fmviz paper``: reproduce a figure or table of a paper, and check the paper's statements about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fmviz.typography import cell
 if TYPE_CHECKING:
     from fmviz.lab.papers import Artefact, Result
 
-HELP = "make a figure or table of a paper again"
+HELP = "reproduce a figure or table of a paper"
 
 # Longer tables are only in the JSON file.
 _MOST_ROWS = 80
@@ -29,19 +29,19 @@ add = partial(
         "": {
             "name": {
                 "metavar": "NAME|list",
-                "help": "an artefact, such as fig2 or blondel2016_fig1; list for what there is",
+                "help": "an artefact, such as fig2 or blondel2016_fig1; list prints all",
             },
             "--budget": {
                 "choices": ("quick", "full"),
                 "default": "quick",
-                "help": "minutes, or what the paper did (default: quick)",
+                "help": "a run of minutes, or the protocol of the paper (default: quick)",
             },
             "--output": {
                 "type": Path,
                 "metavar": "DIR",
                 "help": "a folder for NAME.json, NAME.md and NAME.html, the figure",
             },
-            "--jobs": {"type": int, "default": -1, "help": "worker processes (default: one a core)"},
+            "--jobs": {"type": int, "default": -1, "help": "worker processes (default: one per core)"},
             **STORE,
         }
     },
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if trouble:
         to_stderr(trouble)
     elif result.state == "stopped":
-        to_stderr("Stopped. The same command goes on from there.")
+        to_stderr("Stopped. Repeat the command to resume.")
         return 130
     return int(bool(trouble))
 
@@ -108,7 +108,9 @@ def _list(arguments: argparse.Namespace) -> int:
             row["unfinished"] = ", ".join(f"{budget}, {n:,} done" for budget, n in parts if n)
             if last is not None:
                 when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
-                row["last result"] = f"{when}, {last.budget}" + (", came with fmviz" if last.shipped else "")
+                row["last result"] = f"{when}, {last.budget}" + (
+                    ", shipped with fmviz" if last.shipped else ""
+                )
                 row["checks"] = ", ".join(f"{count} {verdict}" for verdict, count in last.verdicts.items())
             rows.append(row)
     print(text_table(rows))
@@ -139,7 +141,7 @@ def report(artefact: Artefact, result: Result) -> str:
     for name, rows in result.tables.items():
         short = table(rows) if len(rows) <= _MOST_ROWS else [f"{len(rows):,} rows."]
         lines += [f"## Table: {name}", "", *short, ""]
-    lines += ["## What differs from the paper", "", *(f"- {text}" for text in result.differences), ""]
+    lines += ["## Differences from the paper", "", *(f"- {text}" for text in result.differences), ""]
     settings = ", ".join(f"{name} = {value}" for name, value in result.settings.items())
     versions = ", ".join(f"{name} {value}" for name, value in result.versions.items())
     data = ", ".join(f"{name} {value}" for name, value in result.data.items())

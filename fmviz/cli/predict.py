@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from fmviz.lab.saved_model import SavedModel
     from fmviz.tables.source import Source
 
-HELP = "predict with a model that fmviz fit has saved"
+HELP = "predict with a model saved by fmviz fit"
 
 
 add = partial(
     declare,
     {
         "": {
-            "model": {"metavar": "MODEL", "help": "model.npz, or the folder that holds it"},
-            "data": {"metavar": "DATA", "help": "a file with the columns, or features, of the fitted one"},
-            "--output": {"type": Path, "metavar": "FILE", "help": "a CSV file in place of the terminal"},
+            "model": {"metavar": "MODEL", "help": "model.npz, or its folder"},
+            "data": {
+                "metavar": "DATA",
+                "help": "a file with the same columns or features as the training data",
+            },
+            "--output": {"type": Path, "metavar": "FILE", "help": "a CSV file (default: the terminal)"},
             **READING,
         }
     },
@@ -57,16 +60,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _features(source: Source, model: SavedModel, name: str) -> Any:
-    """Return the table or features of a file; raises ValueError if they do not suit the model."""
+    """Return the table or features of a file; raises ValueError if they do not match the model."""
     if model.encoder is not None:
         if source.table is None:
             raise ValueError(f"{name} is a libsvm file, but the model was fitted to a table.")
         return source.table
     d = len(model.feature_names)
     if source.X is None:
-        raise ValueError(
-            f"{name} is a table, but the model was fitted to {d:,} features; give a libsvm file."
-        )
+        raise ValueError(f"{name} is a table, but the model was fitted to {d:,} features; use a libsvm file.")
     X = source.X
     if X.shape[1] > d:
         raise ValueError(f"{name} has {X.shape[1]:,} features, but the model was fitted to {d:,}.")
@@ -93,7 +94,7 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
     said = f"{target.name} {'are' if target.parts else 'is'} known in {len(y):,} of these rows"
     each = [Predictions(replace(target.engine, values=y), f, model.probability(f))]
     if target.task == "regression":
-        # Errors of several targets are each in a unit of its own.
+        # The errors of several targets are in different units.
         truth, scores = (target.decode(values).reshape(len(y), -1).T for values in (y, f))
         each = [
             Predictions(replace(target.engine, values=own), g) for own, g in zip(truth, scores, strict=True)

@@ -40,10 +40,10 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
     from fmviz.lab.store.table import runs_table
 
     if arguments.limit < 1:
-        raise ValueError(f"--limit {arguments.limit} shows nothing; give a number from 1.")
+        raise ValueError(f"--limit {arguments.limit} is too small; use a number from 1.")
     names = ("dataset", "model", "regularizer", "origin", "sweep", "text")
     filters: dict[str, Any] = {name: getattr(arguments, name) for name in names}
-    # One more, to detect further runs.
+    # One more than shown, to detect further runs.
     matching = store.runs(**filters, limit=arguments.limit + 1)
     more, matching = len(matching) > arguments.limit, matching[: arguments.limit]
     rows: list[dict[str, Any]] = [
@@ -57,11 +57,11 @@ def _list(arguments: argparse.Namespace, store: RunStore) -> int:
         return 0
     for row in rows:
         when = datetime.fromtimestamp(row["when"].timestamp()).strftime("%Y-%m-%d %H:%M")
-        # As float, where others in their column are missing.
+        # Floats if others in the column are missing.
         row.update({n: int(row[n]) for n in ("epochs", "interactions") if row[n] == row[n]}, when=when)
     print(text_table([{name: row[name] for name in ("id", "when", *_SHOWN)} for row in rows]))
     if more:
-        to_stderr(f"There are more; --limit {2 * arguments.limit} shows so many.")
+        to_stderr(f"There are more; --limit {2 * arguments.limit} shows up to this number.")
     return 0
 
 
@@ -115,7 +115,7 @@ def _import(arguments: argparse.Namespace, store: RunStore) -> int:
 def _delete(arguments: argparse.Namespace, store: RunStore) -> int:
     named = _named(store, arguments.ids)
     if going := [run.id for run in named if not run.ended]:
-        raise ValueError(f"Run {going[0]} is still going on; stop it first.")
+        raise ValueError(f"Run {going[0]} is still running; stop it first.")
     print(f"{counted(store.delete([run.id for run in named]), 'run')} deleted.")
     return 0
 
@@ -134,17 +134,17 @@ def _salvage(arguments: argparse.Namespace, store: RunStore) -> int:
     n_saved, damaged = salvage(store, arguments.new)
     print(f"{counted(n_saved, 'run')} saved to {arguments.new}.")
     for run, parts in damaged.items():
-        print(f"Damaged and left out, of run {run}: {', '.join(parts)}.")
+        print(f"Damaged parts of run {run}, not saved: {', '.join(parts)}.")
     print(f"Use it with --store {arguments.new} or FMVIZ_STORE, or move it to {store.path}.")
     return 0
 
 
 def _named(store: RunStore, ids: list[str]) -> list[StoredRun]:
-    """Return the runs with these ids or prefixes of ids, without duplicates."""
+    """Return the runs with these ids or id prefixes, without duplicates."""
     return list({run.id: run for run in map(store.get, ids)}.values())
 
 
-_RUN: dict[str, Any] = {"metavar": "ID", "help": "a run, or the beginning of its id"}
+_RUN: dict[str, Any] = {"metavar": "ID", "help": "a run id, or a prefix of it"}
 _ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, RunStore], int], str, dict[str, Any]]] = {
     "list": (
         _list,
@@ -154,32 +154,32 @@ _ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, RunStore], int], str, di
                 f"--{name}": {"action": "append", "default": [], "help": f"only this {name}; repeatable"}
                 for name in ("dataset", "model", "regularizer", "origin")
             },
-            "--sweep": {"help": "only those of one sweep"},
-            "--text": {"default": "", "help": "what title, settings or message must contain"},
-            "--limit": {"type": int, "default": 20, "help": "at most so many (default: %(default)s)"},
+            "--sweep": {"help": "only runs of this sweep"},
+            "--text": {"default": "", "help": "only runs whose title, settings or message contain this text"},
+            "--limit": {"type": int, "default": 20, "help": "the maximum number (default: %(default)s)"},
             "--json": {"action": "store_true", "help": "for machines"},
         },
     ),
     "show": (
         _show,
-        "show one run: settings, result, and the Python program that repeats it",
+        "show a run: settings, result, and the Python program that reproduces it",
         {"id": _RUN, "--json": {"action": "store_true", "help": "for machines"}},
     ),
     "export": (
         _export,
-        "write runs, with traces and parameters, to one file",
+        "export runs, with traces and parameters, to a file",
         {"ids": {**_RUN, "nargs": "+"}, "file": {"type": Path, "metavar": "FILE"}},
     ),
-    "import": (_import, "read the runs of such a file", {"file": {"type": Path, "metavar": "FILE"}}),
-    "delete": (_delete, "delete runs for good", {"ids": {**_RUN, "nargs": "+"}}),
+    "import": (_import, "import the runs of an exported file", {"file": {"type": Path, "metavar": "FILE"}}),
+    "delete": (_delete, "delete runs permanently", {"ids": {**_RUN, "nargs": "+"}}),
     "backup": (
         _backup,
-        "copy the whole store to a new file, also while it is in use",
+        "copy the store to a new file, even while it is in use",
         {"file": {"type": Path, "metavar": "FILE"}},
     ),
     "salvage": (
         _salvage,
-        "save what can be read of a damaged store to a new one",
+        "save the readable part of a damaged store to a new one",
         {"new": {"type": Path, "metavar": "NEW"}},
     ),
 }

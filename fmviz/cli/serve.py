@@ -32,13 +32,13 @@ add = partial(
     {
         "": {
             "--port": {"help": "the port (default: 8501)"},
-            "--host": {"help": "the address to listen on (default: 127.0.0.1, this machine alone)"},
+            "--host": {"help": "the address to listen on (default: 127.0.0.1, this computer only)"},
             "--allow": {
                 "action": "append",
                 "default": [],
                 "metavar": "NAME",
-                "help": "a name under which it may be opened, besides localhost and, with --host, the names "
-                "and addresses of this computer; repeatable, *.example.org for all below",
+                "help": "an additional host name, besides localhost and, with --host, the names and "
+                "addresses of this computer; repeatable, *.example.org for all subdomains",
             },
             **STORE,
         }
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Replace this process by the Streamlit server."""
     from fmviz.lab.quotas import memory_limit, uploads_limit
 
-    # What is no limit is said before the server starts.
+    # Invalid limits are reported before the server starts.
     memory_limit()
     uploads_limit()
     line = command(arguments.port, arguments.host, arguments.allow)
@@ -61,27 +61,28 @@ def run(arguments: argparse.Namespace) -> int:
         home()
     environment = os.environ | {"FMVIZ_STORE": str(store_path(arguments).resolve())}
     sys.stdout.flush()
-    # Not a child process, so that signals and the exit code are those of the server.
+    # Not a child process: signals and the exit code are those of the server.
     os.execve(sys.executable, line, environment)
 
 
 def check_port(port: str | None, host: str | None) -> None:
     """Raise ValueError if the server cannot listen on a port; the message names a free one.
 
-    What is not given is read from Streamlit's environment variables and configuration, as the server does.
+    Defaults come from Streamlit's environment variables and configuration, as in the server.
     """
     configured = tomllib.loads((entry_page().parent / ".streamlit/config.toml").read_text("utf-8"))["server"]
     address = host or os.environ.get("STREAMLIT_SERVER_ADDRESS") or configured.get("address", "")
     text = port or os.environ.get("STREAMLIT_SERVER_PORT") or str(configured["port"])
-    # `make run` passes the form of its own command.
+    # `make run` passes its own command.
     form = os.environ.get("FMVIZ_PORT_FORM", "fmviz serve --port ")
     if not (text.isdecimal() and len(text) < 6 and (number := int(text)) in range(1, 65_536)):
         raise ValueError(
-            f"{form.split(maxsplit=2)[-1]}{text} is no port; give a number from 1 to 65535, as in {form}8502."
+            f"{form.split(maxsplit=2)[-1]}{text} is not a port; use a number from 1 to 65535, as in "
+            f"{form}8502."
         )
     if problem := _why_closed(address, number):
         url = f"http://{'127.0.0.1' if address in ('', '0.0.0.0', '::') else address}:{number}"
-        # Not by way of a proxy; what answers may not speak HTTP.
+        # Without a proxy; the service that answers may not speak HTTP.
         with (
             suppress(Exception),
             build_opener(ProxyHandler({})).open(f"{url}/_stcore/health", timeout=2) as answer,
@@ -93,7 +94,7 @@ def check_port(port: str | None, host: str | None) -> None:
 
 
 def _why_closed(address: str, port: int) -> str:
-    """Return why nothing can listen there, or nothing; port 0 is any free one."""
+    """Return why no server can listen on a port, or an empty string; port 0 is any free one."""
     try:
         socket.create_server(
             (address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -115,8 +116,8 @@ def own_names(host: str) -> list[str]:
     """Return the names and addresses of this computer; raises ValueError if `host` is none of them."""
     if problem := _why_closed(host, 0):
         raise ValueError(
-            f"--host {host} is no address of this computer ({problem}); 127.0.0.1 is this computer "
-            "alone, 0.0.0.0 all its addresses."
+            f"--host {host} is not an address of this computer ({problem}); use 127.0.0.1 for this "
+            "computer only, 0.0.0.0 for all its addresses."
         )
     names = {host, socket.gethostname(), socket.getfqdn()}
     with suppress(OSError):
@@ -127,7 +128,7 @@ def own_names(host: str) -> list[str]:
 def entry_page() -> Path:
     """Return the path of app.py, in the checkout or in the installed package."""
     places = (_PACKAGE.parent / "app.py", _PACKAGE / "app" / "app.py")
-    # The folder of installed packages may contain another app.py.
+    # The site-packages folder may contain another app.py.
     path = next((p for p in places if p.is_file() and (p.parent / "pages" / "train.py").is_file()), None)
     if path is None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""``fmviz sweep``: carry out a declared sweep."""
+"""``fmviz sweep``: run a declared sweep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan
     from fmviz.lab.store import RunStore, StoredRun
 
-HELP = "carry out a sweep that a TOML or JSON file declares; what is finished is never fitted again"
+HELP = "run a sweep declared in a TOML or JSON file, skipping finished fits"
 
 
 add = partial(
@@ -25,9 +25,9 @@ add = partial(
     {
         "": {
             "file": {"type": Path, "metavar": "FILE", "help": "the sweep, TOML or JSON"},
-            "--jobs": {"type": int, "default": -1, "help": "fits at a time (default: one a core)"},
-            "--dask": {"metavar": "ADDRESS", "help": "a Dask scheduler, for instance tcp://…:8786"},
-            "--dry-run": {"action": "store_true", "help": "say how many fits there are, and end"},
+            "--jobs": {"type": int, "default": -1, "help": "parallel fits (default: one per core)"},
+            "--dask": {"metavar": "ADDRESS", "help": "a Dask scheduler, such as tcp://…:8786"},
+            "--dry-run": {"action": "store_true", "help": "print the number of fits and exit"},
             "--json": {"action": "store_true", "help": "print the table as JSON"},
             **STORE,
         }
@@ -36,7 +36,7 @@ add = partial(
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Tell the number of fits, fit, and print the table; 1 if a fit has failed, 130 after Ctrl-C."""
+    """Print the number of fits, run them, and print the table; return 1 if one fails, 130 after Ctrl-C."""
     from fmviz.lab.background.workers import checked_jobs
     from fmviz.lab.search.sweep_plan import SweepPlan
     from fmviz.lab.search.sweep_run import results
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         store.close()
     if stopped:
         remaining = len(plan.cells) - len(finished)
-        to_stderr(f"Stopped with {remaining:,} fits to go; the same command goes on from here.")
+        to_stderr(f"Stopped with {remaining:,} fits remaining; repeat the command to resume.")
         return 130
     return 1 if any(run.status == "failed" for run in finished.values()) else 0
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _carry_out(
     plan: SweepPlan, store: RunStore, arguments: argparse.Namespace, finished: dict[int, StoredRun]
 ) -> bool:
-    """Fit into the store and into `found`; return whether Ctrl-C ended it."""
+    """Run the fits, add them to the store and to `found`; return whether Ctrl-C stopped it."""
     from fmviz.lab.search.sweep_run import carry_out
 
     total, known = len(plan.cells), len(finished)
@@ -116,7 +116,7 @@ def _report(plan: SweepPlan, finished: dict[int, StoredRun], as_json: bool) -> N
         print(text_table(shown))
         print("\nMean ± standard deviation over the seeds.")
     else:
-        print("No fit has a result.")
+        print("No fit succeeded.")
     for sentence, count in failed.items():
         print(f"{count:,} fit{'' if count == 1 else 's'} failed: {sentence}")
 

@@ -1,4 +1,4 @@
-"""``fmviz warmup``: compile kernels ahead of their first use."""
+"""``fmviz warmup``: compile kernels before their first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ add = partial(declare, {})
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile the kernels and cache them for later processes."""
+    """Compile the kernels and cache them on disk."""
     from fmviz.engine._jit import cache_directory, is_writable
     from fmviz.engine.warmup import warm_operators, warm_training
 
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"Kernels ready: {count} combinations in {spent:.1f} s ({place}).")
     if not is_writable(place):
         to_stderr(
-            f"{place} cannot be written, so that nothing new is kept; name another folder with "
-            "FMVIZ_CACHE_DIR.",
+            f"{place} cannot be written, and new kernels are not cached; set FMVIZ_CACHE_DIR to another "
+            "folder.",
         )
     return 0

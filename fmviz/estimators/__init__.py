@@ -1,4 +1,4 @@
-"""Scikit-learn estimators of the models of fmviz: a regressor and a classifier for each."""
+"""Scikit-learn estimators: a regressor and a classifier for each family of models."""
 
 from .bayesian import BayesianFMClassifier, BayesianFMRegressor
 from .cross_validation import FactorizationMachineClassifierCV, FactorizationMachineRegressorCV

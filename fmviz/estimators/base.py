@@ -1,4 +1,4 @@
-"""Base class of the estimators: translation of settings to the engine, fits, predictions, interactions."""
+"""Base class of the estimators: settings of the engine, fits, predictions, interactions."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
 
 
 class ModelEstimator(SparseInput, ABC):
-    """A scikit-learn estimator of one of the engine's models.
+    """Scikit-learn estimator of one of the engine's models.
 
-    Subclasses define their `__init__` and return their model, with its settings, in `_model`. Their other
-    settings are translated to the engine's in `_setting` alone.
+    Subclasses define `__init__` and `_model`, which returns the model with its settings. `_setting` alone
+    translates their other settings to those of the engine.
     """
 
-    # Settings of some estimators only, with the values that the others pass to the engine.
+    # Settings that only some estimators have, with the values that the others pass to the engine.
     regularizer_params = solver_params = loss_param = random_state = None
     lambda_p: Any = 0.0
     lambda_sparse: Any = 0.0
@@ -66,19 +66,19 @@ class ModelEstimator(SparseInput, ABC):
 
     _memory: Memory | None = None
     _stored: Collection[str] = ()
-    # Whether equal rows are merged, for solvers in which rounding decides between similar results.
+    # Whether to merge equal rows, for solvers whose result depends on rounding.
     _merges_rows = False
 
     @abstractmethod
     def _model(self) -> Model:
-        """Return the model that the settings describe."""
+        """Return the model defined by the settings."""
 
     def _setting(self, name: str) -> Any:
         """Return a setting by its name in the engine; None for a strength that is derived from the data."""
         return getattr(self, name)
 
     def _dummies(self) -> int:
-        """Return the number of dummy features, always 1, that the model has besides the features of X."""
+        """Return the number of dummy features (constant 1) that the model adds to those of X."""
         return 0
 
     def _problem_arguments(self) -> dict[str, Any]:
@@ -128,10 +128,10 @@ class ModelEstimator(SparseInput, ABC):
     def _problem(
         self, X: Any, target: Target, sample_weight: Any, all_features: bool = True, centred: bool = True
     ) -> tuple[Problem, np.ndarray | None]:
-        """Return the problem and the places of its features among those of X, None for `all_features`.
+        """Return the problem and the indices of its features in X, None for `all_features`.
 
-        Its columns are on a scale of their own, or with `all_features`, of fits that go on, on the one that
-        there is. Its target is `centred` unless the data are to stay as they are.
+        The columns are scaled by this data, or with `all_features`, which continued fits use, by the existing
+        scale. With `centred`, the mean of the target is subtracted.
         """
         # The settings are checked before the data.
         about, n_dummies, kept = self._problem_arguments(), self._dummies(), None
@@ -150,7 +150,7 @@ class ModelEstimator(SparseInput, ABC):
         return scale.apply_to(problem, n_dummies), kept
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
-        """Fit to checked data; held-out rows are `stratified` by class on request."""
+        """Fit to checked data; held-out rows can be `stratified` by class."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
         problem, kept = self._problem(X, target, sample_weight, all_features=warm)
         problem, size = self._completed(problem)
@@ -172,7 +172,7 @@ class ModelEstimator(SparseInput, ABC):
             self._memory = Memory(solver.name, key, final)
 
     def _fit_part(self, X: Any, target: Target, sample_weight: Any) -> None:
-        """Make an epoch on a checked part of the rows."""
+        """Run an epoch on a checked part of the rows."""
         if self._switch("early_stopping"):
             raise ValueError(
                 "early_stopping = True is for fit, which holds out some of its rows; partial_fit sees a part "
@@ -180,7 +180,7 @@ class ModelEstimator(SparseInput, ABC):
             )
         rng, solver = generator(self.random_state), self._part_solver()
         if not hasattr(self, "center_"):
-            # The moments of a part are not those of all rows.
+            # The mean and deviation of a part are not those of all rows.
             self._scale = Scale(np.zeros(X.shape[1]), np.ones(X.shape[1]))
         # Nor is the mean of its target.
         problem, _ = self._problem(X, target, sample_weight, centred=False)
@@ -192,14 +192,14 @@ class ModelEstimator(SparseInput, ABC):
         self._memory = Memory(solver.name, "", for_other_rows(solver, final)) if final else None
 
     def _part_solver(self) -> Solver:
-        """Return the solver of `partial_fit`; ValueError where there is none."""
+        """Return the solver of `partial_fit`; raise ValueError if there is none."""
         about, settings = self._problem_arguments(), self._mapping("solver_params")
         solver = get_solver("psgd" if self.solver == "auto" else self.solver, settings)
         if not solver.takes_parts:
             able = ", ".join(candidate.name for candidate in SOLVERS.values() if candidate.takes_parts)
             raise ValueError(
-                f"partial_fit gives a part of the rows at a time, and solver = {solver.name!r} needs all of "
-                f"them at every step; choose one of {able}, or call fit."
+                f"partial_fit processes part of the rows at a time, but solver = {solver.name!r} needs all "
+                f"rows at every step; choose one of {able}, or call fit."
             )
         formulation = Formulation.build(about["model"], about["penalty"], about["loss"], about["rank"])
         if (reason := solver.why_not(formulation)) is not None:
@@ -210,7 +210,7 @@ class ModelEstimator(SparseInput, ABC):
     def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
         """Fill in strengths that are None; return the problem and the size of the start.
 
-        They are computed from the data, or without `refresh` those of the last fit, for each output.
+        They are computed from the data for each output or, without `refresh`, taken from the last fit.
         """
 
     def _chosen_solver(self, problem: Problem) -> Solver:
@@ -247,14 +247,14 @@ class ModelEstimator(SparseInput, ABC):
         held_out: HeldOut | None = None,
         kept: np.ndarray | None = None,
     ) -> dict[str, Any]:
-        """Run the solver and store the result, 0 where not `kept`; return its final state, if any."""
+        """Run the solver and store the result, 0 for features not `kept`; return its final state, if any."""
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
         every = (
             int(self.verbose) if isinstance(self.verbose, bool) else whole_number("verbose", self.verbose, 0)
         )
         resume = None if memory is None else Checkpoint(0, 0.0, float("nan"), memory)
-        # The generator may be the user's, and a solver that resumes sets its state.
+        # A resuming solver sets the state of the generator, which may be the user's.
         rng = rng if memory is None else deepcopy(rng)
         final: dict[str, Any] = {}
         snapshots = iterate(
@@ -309,11 +309,11 @@ class ModelEstimator(SparseInput, ABC):
         return {} if beyond else final
 
     def _why_empty(self, problem: Problem, end: Parameters) -> str | None:
-        """Return why a fit ended without interactions, None where it did not."""
+        """Return why a fit ended without interactions, or None if it has some."""
         return why_empty(problem, end)
 
     def _store(self, problem: Problem, end: Snapshot) -> None:
-        """Store the result of a run as attributes, those of several outputs on a first axis."""
+        """Store the result of a run as attributes; several outputs get a first axis."""
         self._keep(problem, end.parameters)
         total, m = problem.model.union(end.parameters), end.parameters.n_machines
         result = {"n_used_interactions": end.used_interactions, **self._attributes(total)}
@@ -327,7 +327,7 @@ class ModelEstimator(SparseInput, ABC):
         self.__dict__ |= {f"{name}_": value for name, value in result.items()}
 
     def _keep(self, problem: Problem, parameters: Parameters) -> None:
-        """Keep what predictions need, as settings may change: of the target the labels, but no values."""
+        """Store the state for predictions, since settings may change: target labels, but no values."""
         self._fitted_model, self._fitted_loss = problem.model, problem.loss
         self._fitted_penalty = problem.penalty
         self._fitted_target = replace(problem.target, values=problem.target.values[:0])
@@ -338,19 +338,19 @@ class ModelEstimator(SparseInput, ABC):
         return attributes(self._fitted_model, parameters, self._fitted_dummies)
 
     def _fitted_parameters(self) -> Parameters:
-        """Return the parameters of the fit; where there are no dummy features, as set by hand since."""
+        """Return the parameters of the fit, including later manual changes if there are no dummy features."""
         if self._fitted_dummies:
             return self._parameters
         own = (name for name in self._parameters if hasattr(self, f"{name}_"))
         return self._parameters.replace(**{name: self._array(name) for name in own})
 
     def _array(self, name: str) -> Any:
-        """Return parameters by the attribute of their name: of coefficients by order those of the degree."""
+        """Return a parameter array from its attribute; for coefficients by order, those of the degree."""
         value = getattr(self, f"{name}_")
         return value[max(value)] if isinstance(value, dict) else value
 
     def fit_of(self, output: Any) -> Fit:
-        """Return the fit of one output, by its label or number; None is allowed for a single output."""
+        """Return the fit of one output, by label or number; None selects a single output."""
         check_is_fitted(self)
         model, parameters = self._fitted_model, self._fitted_parameters()
         alone = output is None and model.n_outputs_of(parameters) == 1
@@ -362,36 +362,36 @@ class ModelEstimator(SparseInput, ABC):
     ) -> pd.DataFrame:
         """Return the used products of features, largest |weight| first.
 
-        The strengths λ and λ_p shrink weights towards 0, all the more where there are few rows. Weights are
-        those of the scaled columns, so that they compare: what a product adds to f where each of its features
-        is a deviation above its mean.
+        The strengths λ and λ_p shrink weights towards 0, especially if there are few rows. Weights refer to
+        the scaled columns and are therefore comparable: the contribution of a product to f when each of its
+        features is one standard deviation above its mean.
 
         Parameters
         ----------
         top : int, optional
-            The number of products to return; by default all that are used.
+            The number of products to return; by default all used ones.
         order : int, optional
-            The number of features in a product; by default the largest that the model has, of all subsets 3.
+            The number of features in a product; by default the highest order of the model, 3 for all subsets.
         output : label or int, optional
-            One of several outputs, by its class or number; by default all are concatenated.
+            One of several outputs, by class or number; by default all are concatenated.
 
         Returns
         -------
         DataFrame
-            For models of pairs columns ``feature_i`` and ``feature_j``, i < j, for the others ``feature_1``,
-            …, ``feature_m``, in the order of the features; by name where the training data had names, else
-            by index. Then ``weight``: ⟨p_i, p_j⟩ or w_ij of a pair, else that of the product in f; and for
-            products of the most features that the model has, as of all pairs, ``weight_in_units``, that of
-            the product of the columns of X as they are. Of fewer features it depends on the larger products
-            and is missing where columns are centred. Models with powers of features, polynomial networks and
-            lifted models with the kernel "polynomial", list products in which a feature is repeated, too. For
-            several outputs ``output`` is the first column.
+            For second-order models, columns ``feature_i`` and ``feature_j``, i < j, otherwise ``feature_1``,
+            …, ``feature_m``, in feature order; by name if the training data had names, else by index. Then
+            ``weight``: ⟨p_i, p_j⟩ or w_ij of a pair, otherwise the weight of the product in f; and, for
+            products of the highest order (such as all pairs of second-order models), ``weight_in_units``, the
+            weight of the product of the unscaled columns of X. At lower orders it depends on the larger
+            products and is missing if columns are centred. Models with powers of features (polynomial
+            networks and lifted models with the kernel "polynomial") also list products with repeated
+            features. With several outputs, ``output`` is the first column.
 
         Raises
         ------
         ValueError
-            If `top` is not a positive whole number, the model has no such order or output, or the search
-            takes too long or its result too much memory; see `fmviz.Interactions.ranked`.
+            If `top` is not a positive integer, the model has no such order or output, the search takes too
+            long or its result needs too much memory; see `fmviz.Interactions.ranked`.
         """
         check_is_fitted(self)
         if output is None and self._fitted_model.n_outputs_of(self._parameters) > 1:
@@ -400,35 +400,35 @@ class ModelEstimator(SparseInput, ABC):
         return ranked(self.fit_of(output), self.names(), top, order, self._scale)
 
     def interaction_weight(self, features: Sequence[Any], output: Any = None) -> float:
-        """Return the weight of the product of distinct features, ``weight`` of `interactions`.
+        """Return the weight of a product of distinct features, as ``weight`` in `interactions`.
 
         Parameters
         ----------
         features : sequence
-            Two or more features, by name where the training data had names, or by index.
+            Two or more features, by name if the training data had names, or by index.
         output : label or int, optional
-            Which of several outputs, by its class or number.
+            One of several outputs, by class or number.
 
         Returns
         -------
         float
-            0 where the model has no products of this many features.
+            0 if the model has no products of this order.
 
         Raises
         ------
         ValueError
-            If a feature does not exist or is named twice, fewer than two are named, or there is no such
-            output.
+            If there are fewer than two features, a feature is unknown or repeated, or the output does not
+            exist.
         """
         return weight_of(self.fit_of(output), self.names(), features)
 
     @property
     def unit(self) -> str:
-        """The unit of f: "log-odds" where the loss gives probabilities."""
+        """The unit of f: "log-odds" if the loss gives probabilities."""
         return "f" if self._fitted_loss.probability(np.zeros(1)) is None else "log-odds"
 
     def pair_weights(self, output: Any = None) -> PairWeights:
-        """Return the weights of all pairs of features of one output; ValueError where f has none."""
+        """Return the weights of all pairs of features of one output; raise ValueError if f has no pairs."""
         return fitted_pairs(self.fit_of(output), self.n_features_in_)
 
     def _predict(self, X: Any) -> np.ndarray:
@@ -441,9 +441,7 @@ class ModelEstimator(SparseInput, ABC):
             design = Design(augmented(self._scale.apply(X), self._fitted_dummies), self.dtype)
             f = self._fitted_model.scores(design, self._fitted_parameters())
         if not np.isfinite(f).all():
-            raise ValueError(
-                "A prediction overflows; X holds larger values than the model can take. Scale X."
-            )
+            raise ValueError("A prediction overflows because X has very large values. Scale X.")
         return f
 
     @property
@@ -468,7 +466,7 @@ def _uncentred(problem: Problem, snapshot: Snapshot) -> Snapshot:
 
 
 def _line(snapshot: Snapshot) -> str:
-    """Return the line that `verbose` prints for a snapshot."""
+    """Return the line printed by `verbose` for a snapshot."""
     parts = [
         f"Epoch {snapshot.epoch:,}: objective {snapshot.objective:.6g}",
         f"{snapshot.used_interactions:,} interactions of {snapshot.used_features:,} features",
@@ -478,7 +476,7 @@ def _line(snapshot: Snapshot) -> str:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """Return a generator from a random state as in scikit-learn, or raise ValueError."""
+    """Return the generator of a random state as in scikit-learn, or raise ValueError."""
     if random_state is None or isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
     try:

@@ -30,7 +30,7 @@ class BayesianFM(SparseInput):
     """Common base of the regressor and the classifier."""
 
     def _sample(self, X: Any, target: Target, binary: bool) -> list[list[Draw]]:
-        """Run a chain for every output and store its samples."""
+        """Run a Markov chain for every output and store its samples."""
         design = Design(X)
         design.check_size()
         centered = bool(self.fit_linear) and bool(self.fit_intercept)
@@ -63,12 +63,12 @@ class BayesianFM(SparseInput):
         groups = np.zeros(d) if self.groups is None else np.asarray(self.groups)
         if groups.shape != (d,):
             raise ValueError(
-                f"groups has shape {groups.shape}; name one for each of the {d} features, or leave it out."
+                f"groups has shape {groups.shape}; give a group for each of the {d} features, or omit it."
             )
         return np.unique(groups, return_inverse=True)[1]
 
     def _columns(self, X: Any, read: Callable[[Posterior, Any], np.ndarray]) -> np.ndarray:
-        """Return what is read of every output at X, of several on a last axis."""
+        """Return a statistic of every output at X; several outputs get a last axis."""
         check_is_fitted(self)
         X = self._scale.apply(checked_data(self, X, reset=False))
         each = [read(posterior, X) for posterior in self._posterior.machines]
@@ -79,9 +79,9 @@ class BayesianFM(SparseInput):
         return get_model("fm").scores(Design(self._scale.apply(X)), mean)
 
     def posterior_of(self, output: Any = None) -> Posterior:
-        """Return the samples of one output, by its label or number, by default of the first.
+        """Return the samples of one output, by label or number, by default the first.
 
-        They are those of the scaled columns.
+        They refer to the scaled columns.
         """
         check_is_fitted(self)
         return self._posterior.machines[0 if output is None else self._target.output(output)]
@@ -91,7 +91,7 @@ class BayesianFM(SparseInput):
         return Interactions.of(self.posterior_of(output).mean_factors())
 
     def interactions(self, top: int = 50, level: float = 0.95, output: Any = None) -> pd.DataFrame:
-        """Return the pairs of features of largest mean weight, with their intervals and probabilities.
+        """Return the feature pairs of largest mean weight, with credible intervals and sign probabilities.
 
         Parameters
         ----------
@@ -100,20 +100,20 @@ class BayesianFM(SparseInput):
         level : float, default=0.95
             The probability of the interval from ``lower`` to ``upper``.
         output : label or int, optional
-            One of several outputs, by its class or number; by default all are concatenated.
+            One of several outputs, by class or number; by default all are concatenated.
 
         Returns
         -------
         DataFrame
-            Columns ``feature_i`` and ``feature_j``, i < j; ``weight``, the mean of ⟨p_i, p_j⟩ over the
-            samples, of the scaled columns; ``lower`` and ``upper``, the ends of the central interval of that
-            probability; ``probability``, the share of the samples whose weight has the sign of the mean; and
-            ``weight_in_units``, the weight of the product of the columns of X as they are.
+            Columns ``feature_i`` and ``feature_j``, i < j; ``weight``, the posterior mean of ⟨p_i, p_j⟩ for
+            the scaled columns; ``lower`` and ``upper``, the ends of the central interval of probability
+            `level`; ``probability``, the share of samples with the sign of the mean; and ``weight_in_units``,
+            the weight of the product of the unscaled columns of X.
 
         Raises
         ------
         ValueError
-            If `top` or `level` is out of range, or there is no such output.
+            If `top` or `level` is out of range, or the output does not exist.
         """
         check_is_fitted(self)
         whole_number("top", top, 1)
@@ -137,28 +137,29 @@ class BayesianFM(SparseInput):
 
 
 class BayesianFMRegressor(RegressorMixin, BayesianFM):
-    """Factorization machine averaged over samples of its posterior distribution, without tuning.
+    """Bayesian factorization machine for regression: posterior averages, without tuning.
 
     y = f(x) + ε with f(x) = b + ⟨w, x⟩ + Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j, ε ~ N(0, 1/α), normal priors on the
-    entries of w and of every column of P, and vague priors on their means and precisions and on α, all of
-    which are drawn by Gibbs sampling (Freudenthaler, Schmidt-Thieme and Rendle 2011). No weight is exactly 0:
-    for a sparse machine see `FactorizationMachineRegressorCV`. It often predicts better.
+    entries of w and of every column of P, and vague hyperpriors on their means and precisions and on α. All
+    are drawn by Gibbs sampling (Freudenthaler, Schmidt-Thieme and Rendle 2011). No weight is exactly 0; for
+    sparse models see `FactorizationMachineRegressorCV`. Posterior averages often predict better.
 
     Parameters
     ----------
     rank : int, default=10
         The number of columns of P; 0 gives the linear model.
     n_draws : int, default=150
-        The number of samples that are kept, of d(k + 1) + 1 numbers each.
+        The number of stored samples, of d(k + 1) + 1 numbers each.
     burn_in : int, default=50
-        The number of discarded samples before these.
+        The number of initial samples discarded.
     groups : (d,) array_like, optional
-        Features of one group, such as the categories of one column, share means and precisions.
+        The group of each feature. Features of a group, such as the categories of a column, share means and
+        precisions.
     fit_linear, fit_intercept : bool, default=True
         Whether f has linear weights w, and a bias b.
     standardize : {"auto", True, False}, default="auto"
-        As for `FactorizationMachineRegressor`: whether f is a function of scaled columns, whose priors then
-        are alike in all units.
+        As for `FactorizationMachineRegressor`: whether f is a function of scaled columns, which makes the
+        priors independent of units.
     random_state : int or RandomState, optional
         The source of all draws.
     verbose : int, default=0
@@ -167,14 +168,14 @@ class BayesianFMRegressor(RegressorMixin, BayesianFM):
     Attributes
     ----------
     P_ : (n_draws, d, rank) ndarray
-        The factors of every sample. With m targets there is a chain for each, and this and the next three
-        have a first axis of m.
+        The factors of every sample. With m targets there is a chain for each, and `P_`, `w_`, `intercept_`
+        and `noise_` have an additional first axis of length m.
     w_ : (n_draws, d) ndarray
         The linear weights.
     intercept_ : (n_draws,) ndarray
         The biases.
     center_, scale_, feature_importances_ : (d,) ndarray
-        As for `FactorizationMachineRegressor`; samples are those of the scaled columns.
+        As for `FactorizationMachineRegressor`; samples refer to the scaled columns.
     noise_ : (n_draws,) ndarray
         The standard deviations 1/√α of the errors.
     n_features_in_, feature_names_in_
@@ -223,7 +224,7 @@ class BayesianFMRegressor(RegressorMixin, BayesianFM):
         Raises
         ------
         ValueError
-            If a parameter or the data are not allowed, with the reason.
+            If a parameter or the data are invalid.
         """
         X, y = checked_data(self, X, y, y_numeric=True, multi_output=True)
         chains = self._sample(X, Target(Target.of(one_column(y)).values), binary=False)
@@ -237,13 +238,13 @@ class BayesianFMRegressor(RegressorMixin, BayesianFM):
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
+            The same features as in `fit`.
         return_std : bool, default=False
-            Whether to return its standard deviation, too: that of the samples and of the noise.
+            Whether to also return its standard deviation, from the spread of the samples and the noise.
 
         Returns
         -------
-        (N,) ndarray, (N, m) for several targets, or two of them
+        (N,) ndarray, (N, m) for several targets, or a pair of these
         """
         mean, variance = self._columns(
             X, lambda posterior, X: np.hstack([[p.mean(axis=0), p.var(axis=0)] for p in posterior.each(X)])
@@ -254,11 +255,11 @@ class BayesianFMRegressor(RegressorMixin, BayesianFM):
 
 
 class BayesianFMClassifier(LabelClassifier, BayesianFM):
-    """Probit factorization machine for classes, averaged over samples of its posterior distribution.
+    """Bayesian probit factorization machine for classification: posterior averages, without tuning.
 
-    P(second class | x) = Φ(f(x)), Φ the distribution function of the normal distribution; otherwise as
-    `BayesianFMRegressor`, with latent scores in place of y (Albert and Chib 1993). More than two classes have
-    a chain each against the rest, and probabilities are divided by their sum.
+    P(second class | x) = Φ(f(x)), where Φ is the standard normal distribution function; otherwise like
+    `BayesianFMRegressor`, with latent scores in place of y (Albert and Chib 1993). More than two classes are
+    fitted one-vs-rest, with a chain for each, and their probabilities are normalized.
 
     Parameters
     ----------
@@ -268,7 +269,7 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two classes the second is the positive one.
+        The sorted labels; of two classes, the second is positive.
     P_, w_, intercept_, center_, scale_, feature_importances_, n_features_in_, feature_names_in_
         As for `BayesianFMRegressor`.
 
@@ -305,7 +306,7 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         X : array_like or sparse matrix of shape (N, d)
             Finite numbers.
         y : (N,) array_like, or (N, m) array_like of 0 and 1
-            The class of every row, a number or a string; or which of m labels it has.
+            The class of every row, a number or a string; or an indicator matrix of m labels.
 
         Returns
         -------
@@ -314,7 +315,7 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         Raises
         ------
         ValueError
-            If a parameter or the data are not allowed, with the reason.
+            If a parameter or the data are invalid.
         """
         X, y = checked_data(self, X, y, multi_output=True)
         target = classes_of(one_column(y))
@@ -332,7 +333,7 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
+            The same features as in `fit`.
 
         Returns
         -------
@@ -342,12 +343,12 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         return self._target.probabilities(positive)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of every row of X, or whether each of several labels applies.
+        """Return the most probable class of every row of X, or the predicted labels.
 
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
+            The same features as in `fit`.
 
         Returns
         -------

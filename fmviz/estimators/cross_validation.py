@@ -1,4 +1,4 @@
-"""Factorization machines with strengths chosen by cross-validation, after scikit-learn's LassoCV."""
+"""Factorization machines with strengths chosen by cross-validation, like scikit-learn's LassoCV."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .supervised import Weights
 class _CrossValidated:
     """Common base of the regressor and the classifier."""
 
-    # Settings of machines without validation: chosen here, or not used in a search.
+    # Settings of estimators without validation, which are chosen here or unused.
     model, augment = "fm", False
     lambda_w = lambda_p = lambda_sparse = init_scale = None
     solver_params = callback = None
@@ -42,14 +42,14 @@ class _CrossValidated:
     _groups: Any = None
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
-        """Choose the strengths by validation, and fit to all rows.
+        """Choose the strengths by validation, then fit to all rows.
 
         Parameters
         ----------
         X, y, sample_weight
             As for the estimator without validation.
         groups : (N,) array_like, optional
-            Groups of rows, such as persons, for a splitter `cv` that does not divide them.
+            Groups of rows, such as persons, for a `cv` splitter that keeps groups together.
 
         Returns
         -------
@@ -58,12 +58,12 @@ class _CrossValidated:
         Raises
         ------
         ValueError
-            If a parameter or the data are not allowed, with the reason, or there is no splitter for `groups`.
+            If a parameter or the data are invalid, or `cv` is not a splitter that supports `groups`.
         """
         if groups is not None and not hasattr(self.cv, "split"):
             raise ValueError(
-                f"groups are for a splitter that keeps them together, and cv = {self.cv!r} is none; set for "
-                "instance cv=sklearn.model_selection.GroupKFold(5)."
+                f"groups need a splitter that keeps groups together, but cv = {self.cv!r} does not; set, for "
+                "example, cv=sklearn.model_selection.GroupKFold(5)."
             )
         self._groups = groups
         try:
@@ -84,7 +84,7 @@ class _CrossValidated:
         if self.scoring is not None:
             about["measure"] = partial(self._loss, check_scoring(self, self.scoring))
         if self.n_jobs is not None:
-            # Kernels let go of the interpreter's lock.
+            # Kernels release the interpreter lock.
             pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
             about["each"] = lambda function, paths: pool(delayed(function)(path) for path in paths)
         choices = [
@@ -109,14 +109,14 @@ class _CrossValidated:
         center = held_out.target.center
         view._keep(held_out, fit.shifted(center))
         view.n_features_in_ = held_out.design.n_features
-        # Its rows are scaled already.
+        # The rows are already scaled.
         view._scale = Scale(np.zeros(view.n_features_in_), np.ones(view.n_features_in_))
         if labels is not None:
             view.classes_ = labels
         return -float(scorer(view, held_out.design.matrix, held_out.target.decode(held_out.y + center)))
 
     def _why_empty(self, problem: Problem, end: Parameters) -> str | None:
-        """Return a sentence where the chosen strengths give a fit without interactions."""
+        """Return an explanation if the chosen strengths give a fit without interactions."""
         if why_empty(problem, end) is None:
             return None
         return (
@@ -126,12 +126,12 @@ class _CrossValidated:
 
 
 class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegressor):
-    """Sparse factorization machine for regression with λ_w, λ_p and λ chosen by validation.
+    """Sparse factorization machine for regression, with λ_w, λ_p and λ chosen by validation.
 
-    λ_w is chosen first, by linear fits; then, for each of two λ_p, a warm-started path of 25 strengths λ
-    below the λ_max of the data runs in all folds together, and ends early where validation keeps getting
-    worse. Around the best of these, all three are changed by steps of √10 as long as that predicts better.
-    The machine with the least mean loss on held-out rows is then fitted to all rows. Objective and
+    λ_w is chosen first, by linear fits. Then, for each of two λ_p, a warm-started path of 25 strengths λ
+    below the λ_max of the data is fitted in all folds, and stops early if the validation loss keeps
+    increasing. From the best point, all three strengths are varied by factors of √10 as long as the loss
+    decreases. The model with the lowest mean loss on held-out rows is then fitted to all rows. Objective and
     further attributes are those of `FactorizationMachineRegressor`.
 
     Parameters
@@ -141,15 +141,15 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
     cv : int, splitter of scikit-learn or iterable of (train, test), optional
         The folds; by default five, or for 5,000 rows or more a single held-out quarter.
     one_se : bool, default=False
-        Whether to take the strengths of the fewest pairs whose loss is within one standard error of the
-        least, over the folds or fifths of a single held-out part.
+        Whether to choose, among strengths whose loss is within one standard error of the lowest, those with
+        the fewest pairs. The standard error is over the folds, or over fifths of a single held-out part.
     scoring : str or callable, optional
-        A scorer of scikit-learn for the held-out rows, such as "r2", "neg_mean_absolute_error" or "roc_auc";
-        by default the mean loss. λ_w is chosen by the loss. Each of several outputs is scored by itself, a
-        class against the others. Scorers see the scaled columns.
+        A scikit-learn scorer for the held-out rows, such as "r2", "neg_mean_absolute_error" or "roc_auc";
+        by default the mean loss. λ_w is always chosen by the loss. Several outputs are scored separately,
+        classes one-vs-rest. Scorers see the scaled columns.
     n_jobs : int, optional
-        The number of threads that fit the folds; -1 for all cores. A number gives every fold draws of its
-        own, so that results are those of any other number; by default the folds take turns.
+        The number of threads that fit the folds; -1 for all cores. With an integer, every fold has a separate
+        random generator, and the results do not depend on the number; by default the folds run in sequence.
     fit_linear, fit_intercept, standardize, max_iter, tol, random_state, verbose, dtype
         As for `FactorizationMachineRegressor`; `verbose` prints every trial, and columns are scaled once, by
         all rows.
@@ -157,7 +157,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
     Attributes
     ----------
     lambda_w_, lambda_p_, lambda_sparse_ : float
-        The strengths that were chosen.
+        The chosen strengths.
     P_, w_, intercept_, center_, scale_, used_features_, n_used_interactions_, feature_importances_
         As for `FactorizationMachineRegressor`.
     history_, certificate_, status_, n_iter_
@@ -165,9 +165,9 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
     n_features_in_, feature_names_in_
         As in scikit-learn.
     path_ : DataFrame
-        One row a trial: the strengths, ``validation_loss``, with `scoring` the negative score, its
-        ``standard_error`` over the folds, and the mean ``used_interactions``. Several outputs have a search
-        each, named in ``output``.
+        One row per trial: the strengths, ``validation_loss`` (with `scoring`, the negative score), its
+        ``standard_error`` over the folds, and the mean ``used_interactions``. Several outputs are searched
+        separately; ``output`` has their names.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
 
 
 class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClassifier):
-    """Sparse factorization machine for classes with λ_w, λ_p and λ chosen by validation.
+    """Sparse factorization machine for classification, with λ_w, λ_p and λ chosen by validation.
 
     Parameters
     ----------
@@ -220,8 +220,8 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
     Attributes
     ----------
     classes_ : (C,) ndarray
-        The labels, sorted; of two classes the second is the positive one. With more, or with several labels a
-        row, there is a machine for each, and parameters and coefficients have a first axis for them.
+        The sorted labels; of two classes, the second is positive. With more classes, or several labels per
+        row, there is a machine for each, and parameters and coefficients have an additional first axis.
     lambda_w_, lambda_p_, lambda_sparse_, path_, n_features_in_, feature_names_in_
         As for `FactorizationMachineRegressorCV`.
 

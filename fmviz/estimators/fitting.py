@@ -1,4 +1,4 @@
-"""Steps of a fit: checks of X and y, early stopping, merged rows, unused features, warm starts."""
+"""Steps of a fit: validation of X and y, early stopping, merging of rows, unused features, warm starts."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from fmviz.paths.scaling import Scale
 
 
 def keep_parameters(estimator: Any, given: Mapping[str, Any]) -> None:
-    """Set what a constructor was given, its `locals()`, as attributes: scikit-learn's contract."""
+    """Store constructor arguments, from its `locals()`, as attributes, as scikit-learn requires."""
     vars(estimator).update({name: value for name, value in given.items() if name != "self"})
 
 
 def checked_data(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
-    """Return X, or X and y, as arrays of finite numbers, or y of labels.
+    """Return X, or X and y, as arrays of finite numbers, or y as labels.
 
     Raises
     ------
     ValueError
-        If the data are not allowed, with the reason.
+        If the data are invalid.
     """
     check_format(X)
     for values in y:
@@ -55,13 +55,13 @@ def checked_data(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
         if not words or "could not convert" not in str(error):
             raise
         raise ValueError(
-            f"X holds words in column {words[0]!r}: {error}. Encode them as numbers, with "
-            "make_pipeline(fmviz.TableEncoder(), ...) for instance."
+            f"X has text in column {words[0]!r}: {error}. Encode it as numbers, for example with "
+            "make_pipeline(fmviz.TableEncoder(), ...)."
         ) from None
 
 
 def _check_present(y: Any) -> None:
-    """Raise ValueError where a target is None, which scikit-learn takes for a label or turns into NaN."""
+    """Raise ValueError if a target is None, which scikit-learn treats as a label or converts to NaN."""
     if y is None or sp.issparse(y) or isinstance(y, str):
         return
     values = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
@@ -69,26 +69,26 @@ def _check_present(y: Any) -> None:
     if missing.size:
         row = missing[0] * len(values) // values.size
         raise ValueError(
-            f"y is None in row {row} (counted from 0), and every row needs a target. Leave out the rows "
+            f"y is None in row {row} (counted from 0), but every row needs a target. Remove the rows "
             "without one."
         )
 
 
 def one_column(y: Any) -> np.ndarray:
-    """Return a checked target without a second axis of length 1, about which scikit-learn warns."""
+    """Return a checked target without a second axis of length 1, which scikit-learn warns about."""
     dense = np.asarray(y.toarray() if sp.issparse(y) else y)
     return column_or_1d(dense, warn=True) if dense.ndim == 2 and dense.shape[1] == 1 else dense
 
 
 def by_output(tables: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
-    """Concatenate the tables of several outputs, and name the outputs in a first column."""
+    """Concatenate the tables of several outputs, with the output as the first column."""
     for name, table in tables.items():
         table.insert(0, "output", name)
     return pd.concat(tables.values(), ignore_index=True)
 
 
 def added(table: pd.DataFrame) -> list[str]:
-    """Say what every product in a table of interactions adds to f, by its weight."""
+    """Describe the contribution of every product in a table of interactions to f, by its weight."""
     sets = table.filter(like="feature_").astype(str).agg(" × ".join, axis=1) if len(table) else []
     whose = [f" of output {output}" for output in table["output"]] if "output" in table else repeat("")
     return [
@@ -98,20 +98,21 @@ def added(table: pd.DataFrame) -> list[str]:
 
 
 class Shown(BaseEstimator):
-    """Base of estimators that notebooks show with a table of what was fitted, also by an estimator inside."""
+    """Base of estimators with a notebook display: a table of their fit, or of a wrapped estimator's."""
 
-    # What was fitted, by its names for people; empty before a fit.
+    # Facts about the fit by their labels; empty before a fit.
     _described: Mapping[str, str] = MappingProxyType({})
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return what notebooks show: scikit-learn's diagram, and after a fit a table of what was fitted."""
+        """Return the notebook display: scikit-learn's diagram and, after a fit, a table of the fit."""
         bundle = super()._repr_mimebundle_(**kwargs)
         machine: Any = getattr(self, "estimator_", self)
         if "text/html" in bundle and getattr(machine, "_described", None):
             bundle["text/html"] += html_table(
                 {
                     **machine._described,
-                    f"Strongest, {machine.step}, beside what each does alone": machine._strongest(),
+                    f"Strongest, {machine.step}, beyond the effects of each feature "
+                    "alone": machine._strongest(),
                 }
             )
         return bundle
@@ -120,7 +121,7 @@ class Shown(BaseEstimator):
         return self._repr_mimebundle_()["text/html"]
 
     def _strongest(self) -> str:
-        """Return the products of largest weight in words, none where there are too many to rank."""
+        """Return sentences on the products of largest weight, none if there are too many to rank."""
         try:
             table = self.interactions(top=5).sort_values("weight", key=abs, ascending=False)[:5]
         except ValueError:
@@ -128,12 +129,12 @@ class Shown(BaseEstimator):
         return "\n".join(added(table))
 
 
-# Rows by which the importance of a column is measured, fewer where they have more numbers than these.
+# The numbers of rows and of entries that limit the sample for measuring feature importances.
 _ROWS, _NUMBERS = 256, 4_000_000
 
 
 class SparseInput(Shown):
-    """Base of estimators that take sparse X and several targets, and bring its columns to one scale."""
+    """Base of estimators that accept sparse X and several targets, and scale the columns."""
 
     center_: np.ndarray
     scale_: np.ndarray
@@ -151,10 +152,10 @@ class SparseInput(Shown):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """What every column changes in f, shape (d,): the root of the mean square of the change.
+        """The effect of every column on f, shape (d,): the root mean square change.
 
-        The column is set to its mean, in rows whose columns are a deviation above or below theirs, by turns
-        that are drawn for each. So columns that go together share nothing.
+        The column is set to its mean, in rows whose columns are independently one standard deviation above
+        or below their means. Correlated columns therefore do not share importance.
         """
         check_is_fitted(self)
         mean, deviation = self._moments or (self.center_, self.scale_)
@@ -175,11 +176,11 @@ class SparseInput(Shown):
 
     @property
     def step(self) -> str:
-        """By how much features rise where a product adds its weight to f."""
-        return "for a unit of each" if (self.scale_ == 1.0).all() else "for a deviation of each"
+        """The increase of each feature for which a product adds its weight to f."""
+        return "for one unit of each" if (self.scale_ == 1.0).all() else "for one standard deviation of each"
 
     def names(self) -> np.ndarray:
-        """Return the names of the features, or their indices where they have none."""
+        """Return the names of the features, or their indices if they have none."""
         return getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
 
 
@@ -187,16 +188,16 @@ LOSS = "validation_loss"
 
 
 class HeldOut:
-    """Early stopping: the best parameters so far, by the mean loss on a random choice of held-out rows.
+    """Early stopping: the best parameters so far, by the mean loss on random held-out rows.
 
     Parameters
     ----------
     problem : Problem
         The problem of all rows.
     fraction : float
-        The share of the rows that are held out.
+        The share of held-out rows.
     patience : int
-        The number of epochs without a lower loss that ends the fit.
+        The number of epochs without a lower loss after which the fit stops.
     rng : numpy Generator
         Draws the rows.
     stratified : bool
@@ -221,7 +222,7 @@ class HeldOut:
         self._patience, self._best = patience, cast(Any, None)
 
     def add_validation_loss(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the loss on the rows held out among its metrics."""
+        """Return the snapshot with the loss on the held-out rows added to its metrics."""
         loss = self._problem.risk(snapshot.parameters)
         snapshot = replace(snapshot, metrics={**snapshot.metrics, LOSS: loss})
         if self._best is None or loss < self._best.metrics[LOSS]:
@@ -229,12 +230,12 @@ class HeldOut:
         return snapshot
 
     def why_stop(self, snapshot: Snapshot) -> str | None:
-        """Return why to stop after this epoch, or None."""
+        """Return the reason to stop after this epoch, or None."""
         if snapshot.epoch - self._best.epoch < self._patience:
             return None
         return (
-            f"Stopped after {snapshot.epoch:,} epochs: in the last {self._patience} of them the loss on the "
-            "rows held out did not fall."
+            f"Stopped after {snapshot.epoch:,} epochs: the loss on the held-out rows did "
+            f"not decrease in the last {self._patience}."
         )
 
     def best_of(self, problem: Problem, end: Snapshot) -> Snapshot:
@@ -243,7 +244,9 @@ class HeldOut:
         assert end.status is not None
         if best.epoch == end.epoch:
             return end
-        message = f"{end.status.message} The parameters are those of epoch {best.epoch:,}, the best there."
+        message = (
+            f"{end.status.message} The parameters are those of epoch {best.epoch:,}, the best on these rows."
+        )
         return replace(
             best,
             certificate=certify(problem, best.parameters),
@@ -254,8 +257,8 @@ class HeldOut:
 def merged_rows(X: Any, target: Target, sample_weight: Any) -> tuple[Any, Target, np.ndarray]:
     """Merge equal rows of X and y, in a canonical order, and sum their weights.
 
-    Where a fit ends at a tolerance instead of its minimum, rounding decides between similar results. A row of
-    weight 2 and two rows would then give different ones, unless they are the same data.
+    A fit that stops at a tolerance, before its minimum, depends on rounding. A row of weight 2 and two equal
+    rows would then give different results unless they are merged.
 
     Parameters
     ----------
@@ -264,7 +267,7 @@ def merged_rows(X: Any, target: Target, sample_weight: Any) -> tuple[Any, Target
     target : Target
         The target of N rows.
     sample_weight : (N,) array_like or None
-        Weights, not checked: invalid ones are returned unchanged.
+        Weights, unchecked; invalid ones are returned unchanged.
     """
     n = X.shape[0]
     weights = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
@@ -293,15 +296,15 @@ def merged_rows(X: Any, target: Target, sample_weight: Any) -> tuple[Any, Target
     return X[first], replace(target, values=target.values[first]), np.array([totals[key] for key in order])
 
 
-# The fewest features, and the largest share of occurring ones, for which this is worthwhile.
+# The minimum number of features, and the maximum share of non-empty ones, for which this is worthwhile.
 _MANY, _MOST = 100_000, 0.5
 
 
 def drop_empty_features(X: Any, model: Model, rank: int, dummies: int) -> tuple[Any, np.ndarray | None]:
-    """Drop features that are 0 in all rows; return X and the places of the others.
+    """Drop features that are 0 in all rows; return X and the indices of the others.
 
-    No prediction of the training rows depends on the parameters of such a feature, and any penalty is least
-    where these are 0.
+    Predictions on the training rows do not depend on the parameters of such features, and any penalty is
+    lowest if these are 0.
 
     Parameters
     ----------
@@ -310,19 +313,19 @@ def drop_empty_features(X: Any, model: Model, rank: int, dummies: int) -> tuple[
     model : Model
     rank : int
     dummies : int
-        The number of dummy features besides those of X.
+        The number of dummy features in addition to those of X.
 
     Returns
     -------
     X : (N, n) ndarray or sparse array
-        All of X where there is little to drop.
+        X itself if there is little to drop.
     kept : (n,) int ndarray or None
         None for all of X.
 
     Raises
     ------
     ValueError
-        If the parameters of all d features, which the fit returns, need more memory than is free.
+        If the parameters of all d features, which the fit returns, exceed the free memory.
     """
     d = X.shape[1]
     if not sp.issparse(X) or d < _MANY:
@@ -333,26 +336,26 @@ def drop_empty_features(X: Any, model: Model, rank: int, dummies: int) -> tuple[
     rank = whole_number("rank", rank, 0)
     needed = 8.0 * sum(np.prod(shape, dtype=float) for shape in model.shapes(d + dummies, rank).values())
     if needed > (free := available_bytes()):
-        # For models with a matrix of all pairs, this error is more specific.
+        # For models with a matrix of all pairs, the error of the model is more specific.
         model.check_size(d, rank)
         raise ValueError(
-            f"rank = {rank:,} and {d:,} features need {in_words(needed)}, and {in_words(free)} are free. "
-            "Choose a smaller rank, or leave out the features that no row has."
+            f"rank = {rank:,} and {d:,} features need {in_words(needed)}, but only {in_words(free)} are "
+            "free. Choose a smaller rank, or remove features that are 0 in all rows."
         )
     return X[:, kept], kept
 
 
 def restore_features(end: Snapshot, model: Model, kept: np.ndarray | None, d: int) -> Snapshot:
-    """Extend the final parameters from the features that were kept to all d features.
+    """Extend the final parameters from the kept features to all d features.
 
     Parameters
     ----------
     end : Snapshot
         The final snapshot, with parameters of the kept features, and of dummy features after them.
     model : Model
-        Determines the axes of the arrays along which features lie.
+        Defines the feature axes of the arrays.
     kept : (n,) int ndarray or None
-        The places of the kept features among all d; None where all were kept.
+        The indices of the kept features among all d; None if all were kept.
     d : int
         The number of all features, without dummies.
     """
@@ -361,7 +364,7 @@ def restore_features(end: Snapshot, model: Model, kept: np.ndarray | None, d: in
     few, many = model.shapes(1, 1), model.shapes(2, 1)
     arrays = {}
     for name, array in end.parameters.items():
-        # Several machines have an additional first axis.
+        # With several machines there is an additional first axis.
         extra = array.ndim - len(few[name])
         along = [extra + i for i, (a, b) in enumerate(zip(few[name], many[name], strict=True)) if a != b]
         dummies = array.shape[along[0]] - kept.size if along else 0
@@ -373,30 +376,30 @@ def restore_features(end: Snapshot, model: Model, kept: np.ndarray | None, d: in
 
 
 def with_arrays(start: Parameters, given: Mapping[str, Any], dummies: int) -> Parameters:
-    """Replace arrays of the starting point by given ones.
+    """Replace arrays of the starting point.
 
     Parameters
     ----------
     start : Parameters
-        A start with the shapes that the problem needs.
+        A start with the shapes of the problem.
     given : mapping of str to array_like
         Arrays by parameter name; P and w may lack the rows of the dummy features.
     dummies : int
-        The number of dummy features, the last ones.
+        The number of dummy features, which come last.
 
     Raises
     ------
     ValueError
-        If an array has another shape.
+        If an array has the wrong shape.
     """
     arrays = {}
-    # For several machines the rows are the second axis.
+    # With several machines the rows are the second axis.
     before = (slice(None),) * (start.n_machines is not None)
     for name, value in given.items():
         array, filled = np.asarray(value, dtype=np.float64), np.array(start[name])
         place = filled
         if filled.ndim > len(before) and array.shape != filled.shape:
-            # Attributes of estimators lack the rows of dummy features, which keep their start.
+            # Attributes of estimators lack the rows of dummy features, which keep their initial values.
             place = filled[(*before, slice(filled.shape[len(before)] - dummies))]
         if array.shape != place.shape:
             raise ValueError(
@@ -417,7 +420,7 @@ class Memory(NamedTuple):
     solver : str
         Its name.
     key : str
-        `key_of` the problem, the solver and the final parameters; "" after a part of the rows.
+        The `key_of` problem, solver and final parameters; "" after `partial_fit`.
     state : mapping
         The `memory` of a `fmviz.engine.checkpoint.Checkpoint`.
     """
@@ -428,7 +431,7 @@ class Memory(NamedTuple):
 
 
 def key_of(problem: Problem, solver: Solver, at: Parameters) -> str:
-    """Return a digest of the problem, the settings of its solver and the parameters of a fit."""
+    """Return a hash of the problem, the settings of its solver and the parameters of a fit."""
     parts = (
         *(problem.model, problem.penalty, problem.loss, problem.rank),
         *(np.asarray(getattr(problem, name)).tolist() for name in STRENGTHS),

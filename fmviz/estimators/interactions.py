@@ -1,4 +1,4 @@
-"""Read fitted parameters in the features of X: attributes of estimators, ranked interactions, weights."""
+"""Express fits in the features of X: attributes of estimators, ranked interactions, weights."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fmviz.metrics import used_pairs
 from fmviz.paths.scaling import Scale
 
 Fit: TypeAlias = tuple[Model, Parameters, int, bool]
-"""A model, its parameters of one output, the number of dummy features, which are the last ones, and whether
-the weight of a pair is its entry of W where that is half of the product's weight."""
+"""A model, its parameters for one output, the number of dummy features (the last ones), and whether pair
+weights are entries of W even if these are half of the product's weight."""
 PRODUCTS = (HigherOrder, PolynomialNetwork, Lifted, AllSubsets)
-"""The models of products of any number of features; the others have pairs."""
+"""Models with products of any order; all others have pairs."""
 
 
 def attributes(model: Model, parameters: Parameters, n_dummies: int) -> dict[str, Any]:
-    """Return the attributes of a fit with one output, by their names without the last underscore."""
+    """Return the attributes of a fit with one output, by name without the trailing underscore."""
     result = {**parameters, "intercept": parameters.intercept}
     if parameters.W is not None:
         del result["P"]
@@ -41,7 +41,7 @@ def attributes(model: Model, parameters: Parameters, n_dummies: int) -> dict[str
     result["w"], result["intercept"], orders = _split(model, parameters, n_dummies)
     result["P"] = parameters.P[: result["w"].size]
     if model.order is not None:
-        # Without squares every product of a lifted model is summed over both orders of its features.
+        # Without squares, every product of a lifted model occurs in both orders of its features.
         share = 0.5 if isinstance(model, Lifted) and model.distinct else 1.0
         blocks = [each for each in _blocks(model, parameters, result["w"].size) if each[0] in orders]
         result["factors"] = {m: factors for m, factors, _, _ in blocks}
@@ -58,7 +58,7 @@ def attributes(model: Model, parameters: Parameters, n_dummies: int) -> dict[str
 
 
 def _features(interactions: Interactions) -> np.ndarray:
-    """Return the features that are in some product, ascending."""
+    """Return the indices of the features in any product, ascending."""
     if len(interactions.factors) == 1:
         return interactions.rows
     return interactions.rows[features_in_products(interactions.factors, not interactions.repeats)]
@@ -67,9 +67,9 @@ def _features(interactions: Interactions) -> np.ndarray:
 def _split(
     model: Model, parameters: Parameters, n_dummies: int, order: int = 2
 ) -> tuple[np.ndarray, float, dict[int, Interactions]]:
-    """Return w, the bias and the products of two or more features, by order, in the features of X alone.
+    """Return w, the bias and the products of two or more features by order, in terms of the features of X.
 
-    All subsets have products of all orders, and the same factors for each; `order` is added to 2 and 3.
+    All subsets have products of all orders with the same factors; `order` is included besides 2 and 3.
     """
     d, distinct = parameters.w.size - n_dummies, isinstance(model, Lifted) and model.distinct
     w, intercept = parameters.w[:d].copy(), parameters.intercept + float(parameters.w[d:].sum())
@@ -90,7 +90,7 @@ def _split(
 
 
 def _blocks(model: Any, parameters: Parameters, d: int) -> Iterator[tuple[int, np.ndarray, np.ndarray, bool]]:
-    """Yield the blocks of products: their order, factors, coefficients and whether features repeat."""
+    """Yield the blocks of products: order, factors, coefficients, and whether features repeat."""
     augmented = parameters.w.size > d
     if isinstance(model, Lifted):
         for order in range(model.degree, -1 if augmented else model.degree - 1, -1):
@@ -105,10 +105,10 @@ def _blocks(model: Any, parameters: Parameters, d: int) -> Iterator[tuple[int, n
 
 
 def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return factors and coefficients of the products of `order` features beside a last one, always 1.
+    """Return factors and coefficients of the products of `order` features, with a constant last feature.
 
-    Every choice of factors for the dummy feature gives this many columns; none has it where the order is the
-    degree.
+    Every choice of factors for the dummy feature gives a set of columns; if the order is the degree, no
+    column includes it.
     """
     m = factors.shape[0]
     parts, weights = [], []
@@ -128,7 +128,8 @@ def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None, scal
     chosen = max(orders) if order is None else wanted
     if chosen not in orders:
         raise ValueError(
-            f"order = {chosen} is not in this model; it has products of order {', '.join(map(str, orders))}."
+            f"order = {chosen} is not an order of this model, which has products of order "
+            f"{', '.join(map(str, orders))}."
         )
     if (products := orders[chosen]) is None:
         ranking = fitted_pairs(fit, names.size).ranked(top)
@@ -139,13 +140,13 @@ def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None, scal
         titles = [f"feature_{t + 1}" for t in range(chosen)]
     table = pd.DataFrame({**dict(zip(titles, names[features].T, strict=True)), "weight": weight})
     if chosen == fit[0].order or not scale.center.any():
-        # Larger products, of centred columns, would have a part in it.
+        # Larger products of centred columns would contribute to it.
         table["weight_in_units"] = weight / scale.scale[features].prod(axis=1)
     return table
 
 
 def weight_of(fit: Fit, names: np.ndarray, features: Sequence[Any]) -> float:
-    """Return the weight of the product of distinct features as in `ranked`, 0 for an order that f lacks."""
+    """Return the weight of a product of distinct features as in `ranked`, 0 if f lacks the order."""
     chosen = _indices(names, features)
     orders = _products(fit, len(chosen))
     if len(chosen) not in orders:
@@ -156,17 +157,17 @@ def weight_of(fit: Fit, names: np.ndarray, features: Sequence[Any]) -> float:
 
 
 def _products(fit: Fit, order: int) -> dict[int, Interactions | None]:
-    """Return the products of features by order, of all subsets those of this order, too; None for pairs."""
+    """Return the products of features by order, for all subsets including this order; None for pairs."""
     return {**_split(*fit[:3], order)[2]} if isinstance(fit[0], PRODUCTS) else {2: None}
 
 
 def fitted_pairs(fit: Fit, d: int) -> PairWeights:
-    """Return the weights of the pairs of the features of X; ValueError where f has none."""
+    """Return the weights of the pairs of features of X; raise ValueError if f has no pairs."""
     orders = _products(fit, 2)
     if 2 not in orders:
         raise ValueError(
-            f"This model has no pairs: its products are of {', '.join(map(str, orders))} features. Call "
-            "interactions() for them."
+            f"This model has no pairs: its products have {', '.join(map(str, orders))} features. "
+            "interactions() lists them."
         )
     if (products := orders[2]) is not None:
         return products
@@ -176,10 +177,12 @@ def fitted_pairs(fit: Fit, d: int) -> PairWeights:
 
 
 def _indices(names: np.ndarray, features: Sequence[Any]) -> list[int]:
-    """Return the indices of two or more distinct features, given by name or index; else ValueError."""
+    """Return the indices of two or more distinct features, given by name or index, or raise ValueError."""
     chosen = [_index(names, feature) for feature in features]
     if len(set(chosen)) < max(2, len(chosen)):
-        raise ValueError(f"features = {list(features)!r} must name at least two, and none twice.")
+        raise ValueError(
+            f"features = {list(features)!r} must contain at least two features, without repetition."
+        )
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""Ordinal regression for levels such as ratings, by a multi-label classifier."""
+"""Ordinal regression for levels such as ratings, with a multilabel classifier."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .fitting import Shown, checked_data, keep_parameters
 
 
 class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
-    """Regression to ordered levels by the probability that y is at most each of them (McRank).
+    """Ordinal regression by cumulative probabilities p(y ≤ level) (McRank).
 
-    With the levels y_1 < … < y_m a classifier of m − 1 labels learns p(y ≤ y_c | x) for c < m, and the
-    prediction is the expected relevance y_m − Σ_{c<m} (y_{c+1} − y_c) p(y ≤ y_c | x), for levels 1, …, m
+    For levels y_1 < … < y_m, a classifier of m − 1 labels learns p(y ≤ y_c | x) for c < m. The prediction is
+    the expected relevance y_m − Σ_{c<m} (y_{c+1} − y_c) p(y ≤ y_c | x); for levels 1, …, m, this is
     m − Σ_{c<m} p(y ≤ c | x) (Li, Burges and Wu 2007; blondel2017, Section 6.5).
 
     Parameters
     ----------
     estimator : classifier, optional
-        It must have `predict_proba`. Classifiers that take several labels a row, as those of fmviz do, fit
-        all at once; of others a clone is fitted to each. By default
-        `FactorizationMachineClassifier(random_state=0)`. It scales the columns, if anything does.
+        A classifier with `predict_proba`. Multilabel classifiers, such as those of fmviz, fit all labels at
+        once; otherwise a clone is fitted to each label. By default
+        `FactorizationMachineClassifier(random_state=0)`. Columns are scaled only by this classifier.
     max_levels : int, default=20
-        A y of more distinct values is binned into this many levels of about equally many rows, each
+        A y with more distinct values is binned into this many levels with about equal numbers of rows, each
         represented by the mean of its rows.
 
     Attributes
@@ -39,9 +39,9 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
     classes_ : (m,) ndarray
         The levels, ascending.
     estimator_ : classifier
-        The fitted classifier; its labels are those of `classes_` except the last.
+        The fitted classifier; its labels are `classes_` without the last one.
     feature_importances_ : (d,) ndarray
-        Those of the classifier, if it has any.
+        The importances of the classifier, if it has any.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -77,7 +77,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
         X : array_like or sparse matrix of shape (N, d)
             Finite numbers.
         y : (N,) array_like
-            Finite numbers of at least two values.
+            Finite numbers with at least two distinct values.
         **fit_params
             Passed to the classifier's `fit`, such as ``sample_weight``.
 
@@ -88,35 +88,35 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
         Raises
         ------
         ValueError
-            If a parameter or the data are not allowed, or the classifier gives no probabilities.
+            If a parameter or the data are invalid, or the classifier has no probabilities.
         """
         _, numbers = checked_data(self, X, y, y_numeric=True)
         levels, place = _levels(numbers, int(whole_number("max_levels", self.max_levels, 2)))
         chosen = clone(self._chosen())
         if not get_tags(chosen).classifier_tags.multi_label:
             chosen = OneVsRestClassifier(chosen)
-        # Two levels have one label, and no second axis.
+        # Two levels give a single label, without a second axis.
         at_most = place[:, None] <= np.arange(levels.size - 1)
         self.estimator_ = chosen.fit(X, np.squeeze(at_most.astype(int)), **fit_params)
         self.classes_ = levels
         self._target = Target(numbers[:0], "ordinal", levels)
         if not hasattr(self.estimator_, "predict_proba"):
             raise ValueError(
-                f"{type(chosen).__name__} gives no probabilities, which ordinal regression needs. "
-                "Choose a classifier with predict_proba, for instance one with loss='logistic'."
+                f"{type(chosen).__name__} has no probabilities, which ordinal regression needs. "
+                "Choose a classifier with predict_proba, such as one with loss='logistic'."
             )
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of every level for every row of X.
 
-        They are the differences of p(y ≤ y_c | x), which are sorted first, as the labels are learned
-        separately and need not ascend.
+        They are differences of the sorted p(y ≤ y_c | x): the labels are learned separately, and their
+        probabilities need not be monotone.
 
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
+            The same features as in `fit`.
 
         Returns
         -------
@@ -125,12 +125,12 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
         check_is_fitted(self)
         checked_data(self, X, reset=False)
         at_most = self.estimator_.predict_proba(X)
-        # For a single label the classifier has two classes, of which the second means that it applies.
+        # For a single label the classifier has two classes, and the second means that the label applies.
         return self._target.probabilities(at_most[:, 1:] if self.classes_.size == 2 else at_most)
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Those of the classifier, shape (d,)."""
+        """The importances of the classifier, shape (d,)."""
         check_is_fitted(self)
         return self.estimator_.feature_importances_
 
@@ -140,7 +140,7 @@ class OrdinalRegressor(RegressorMixin, MetaEstimatorMixin, Shown):
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
+            The same features as in `fit`.
 
         Returns
         -------
@@ -153,7 +153,9 @@ def _levels(y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the levels, ascending, and the level number of every row."""
     levels, place = np.unique(y, return_inverse=True)
     if levels.size < 2:
-        raise ValueError(f"y has one class only, {levels[0]:g}; there are no levels to tell apart.")
+        raise ValueError(
+            f"y has one class only, {levels[0]:g}; ordinal regression needs at least two levels."
+        )
     if levels.size > most:
         edges = np.quantile(y, np.arange(1, most) / most)
         place = np.unique(np.searchsorted(edges, y, side="right"), return_inverse=True)[1]

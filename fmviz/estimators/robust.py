@@ -24,9 +24,9 @@ from .fitting import keep_parameters
 from .supervised import ModelClassifier, ModelRegressor, Weights
 
 Given: TypeAlias = float | str | None
-"""A number, "auto", or None for no cap at all."""
+"""A number, "auto", or None for no cap."""
 
-# Up to so many features the rank of Z is not limited, for more it is this by default.
+# Up to this number of features the rank of Z is unlimited; for more, the default limit.
 _FREE_RANK, _RANK = 60, 30
 
 
@@ -38,7 +38,7 @@ class _Robust(ModelEstimator):
     _largest_epsilon: ClassVar[float | None] = None
 
     def _number(self, name: str, low: float = 0.0, high: float | None = None) -> float | None:
-        """Return a parameter that is a number; None for "auto", infinity for none."""
+        """Return a numeric parameter; None for "auto", infinity for None."""
         value = getattr(self, name)
         if value is None and name.startswith("cap"):
             return np.inf
@@ -99,8 +99,8 @@ class _Robust(ModelEstimator):
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         if target.kind not in ("real", "binary") or target.values.ndim > 1:
             raise ValueError(
-                f"Only binary classification is supported, and one target: y has {target.n_outputs} outputs. "
-                "Fit one machine for each, as sklearn.multiclass.OneVsRestClassifier does."
+                f"Only binary classification is supported, and a single target: y has {target.n_outputs} "
+                "outputs. Fit a machine for each, for example with sklearn.multiclass.OneVsRestClassifier."
             )
         super()._fit(X, target, sample_weight, stratified)
         del self._begin
@@ -123,44 +123,44 @@ class _Robust(ModelEstimator):
 
 
 class RobustFMRegressor(_Robust, ModelRegressor):
-    r"""Robust factorization machine that sets outliers aside and learns its rank.
+    r"""Robust factorization machine that excludes outliers and learns its rank.
 
-    Minimises (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_Z Σ_s min{λ_s², ε₃} over a positive semidefinite Z =
+    Minimizes (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_Z Σ_s min{λ_s², ε₃} over a positive semidefinite Z =
     P diag(λ) Pᵀ, w and the bias b, with f(x) = b + ⟨w, x⟩ + xᵀZx and the capped ε-insensitive loss ℓ(f, y) =
-    min{max{|f − y| − ε₁, 0}, ε₂} (robust_fm, Eq. 3). A row with |f − y| > ε₁ + ε₂ is set aside: its
-    target has no influence. Eigenvalues with λ_s² > ε₃ are free, and the others are shrunk.
+    min{max{|f − y| − ε₁, 0}, ε₂} (robust_fm, Eq. 3). Rows with |f − y| > ε₁ + ε₂ are excluded: their targets
+    have no influence. Eigenvalues with λ_s² > ε₃ are free; the others are shrunk.
 
-    The paper's majoriser of the loss prints the weight 1/(2ε₁) and 0 inside the tube, which does not
-    majorise; here it is 1/(2 max{u, δ}) for every excess u ≤ ε₂, u = 0 included, or its tangent in u. That of
-    the norm is Tr(P_Mᵀ Z Zᵀ P_M), M = {s : λ_s² ≤ ε₃}. With both caps None the problem is convex, and
-    `certificate_` proves its optimum.
+    The majorizer of the loss printed in the paper, with the weight 1/(2ε₁) and 0 inside the tube, does not
+    majorize. We use the weight 1/(2 max{u, δ}) for every excess 0 ≤ u ≤ ε₂, or its tangent in u. The
+    majorizer of the norm is Tr(P_Mᵀ Z Zᵀ P_M), M = {s : λ_s² ≤ ε₃}. With both caps None, the problem is
+    convex and `certificate_` proves optimality.
 
-    With "auto" the caps are estimated from the data: the noise's scale σ from least absolute deviations, ε₁ =
-    σ/2, ε₁ + ε₂ = 3σ, and ε₃ between the eigenvalues and those of a fit to permuted residuals. This takes
-    about ten fits. Many similar outliers, such as a second model for a fifth of the rows or joint shifts of
+    With "auto", the caps are estimated from the data in about ten fits: the noise scale σ from least absolute
+    deviations, ε₁ = σ/2, ε₁ + ε₂ = 3σ, and ε₃ between the eigenvalues of Z and those of a fit to permuted
+    residuals. Many similar outliers, such as a second model for a fifth of the rows or joint shifts of
     features on rows of high leverage, can be mistaken for the model.
 
     Parameters
     ----------
     rank : int, optional
-        The highest rank of Z. None does not limit it for up to 60 features, and is 30 for more.
+        The maximum rank of Z. None means no limit for up to 60 features, and 30 for more.
     eps_insensitive : float or "auto", default="auto"
-        ε₁ ≥ 0: residuals up to it cost nothing.
+        ε₁ ≥ 0: residuals up to ε₁ have no loss.
     cap_loss : float, "auto" or None, default="auto"
-        ε₂ > 0: the largest loss of a row. None for no cap.
+        ε₂ > 0: the maximum loss of a row. None for no cap.
     cap_spectrum : float, "auto" or None, default="auto"
-        ε₃ > 0: eigenvalues whose square is beyond it are free. None for λ_Z‖Z‖²_F.
+        ε₃ > 0: eigenvalues with a larger square are free. None for λ_Z‖Z‖²_F.
     lambda_w, lambda_spectrum : float or "auto", default="auto"
-        λ_w and λ_Z, both ≥ 0. "auto" sets λ_Z such that all eigenvalues that are not free are 0; its λ_w
-        hardly shrinks.
+        λ_w and λ_Z, both ≥ 0. "auto" sets λ_Z such that all eigenvalues that are not free are 0, and a λ_w
+        with little shrinkage.
     solver : str, default="auto"
-        "two_stage", or "incremental_svd", which is "auto" for more than 61 features.
+        "two_stage" or "incremental_svd"; "auto" selects the latter for more than 61 features.
     solver_params : dict, optional
-        The parameters of the solver, for instance ``{"rounds": 500}``.
+        The parameters of the solver, such as ``{"rounds": 500}``.
     max_iter : int, default=50
         The maximum number of epochs.
     tol : float, default=1e-3
-        The fit has converged once neither Z nor a linear weight changes by more than `tol` times the largest
+        The fit has converged when neither Z nor a linear weight changes by more than `tol` times the largest
         one in an epoch.
     fit_linear, fit_intercept, standardize, warm_start, early_stopping, validation_fraction, n_iter_no_change
         As for `FactorizationMachineRegressor`.
@@ -172,20 +172,20 @@ class RobustFMRegressor(_Robust, ModelRegressor):
     Attributes
     ----------
     outlier_mask_ : (N,) bool ndarray
-        The rows that are set aside.
+        The excluded rows.
     sample_weight_ : (N,) ndarray
-        The weight of each row in the weighted squares that replace the loss: 1 up to an excess of
-        δ = (ε₁ + ε₂)/6, δ/u beyond, 0 for rows that are set aside.
+        The weight of each row in the weighted squared loss of the majorizer: 1 up to an excess of
+        δ = (ε₁ + ε₂)/6, δ/u beyond, 0 for excluded rows.
     rank_ : int
-        The number of free eigenvalues; without a cap that of non-zero ones.
+        The number of free eigenvalues; without a cap, the number of non-zero ones.
     P_ : (d, rank) ndarray
         Orthonormal eigenvectors of Z, and columns of zeros.
     coefficients_ : (rank,) ndarray
-        Its eigenvalues λ_s ≥ 0, largest first.
+        The eigenvalues λ_s ≥ 0 of Z, largest first.
     squares_ : (d,) ndarray
         z_jj, the weight of x_j².
     eps_insensitive_, cap_loss_, cap_spectrum_, lambda_w_, lambda_spectrum_ : float
-        The values that were used.
+        The values used in the fit.
     w_ : (d,) ndarray
         The linear weights; zeros without a linear term.
     intercept_ : float
@@ -195,10 +195,10 @@ class RobustFMRegressor(_Robust, ModelRegressor):
     n_used_interactions_ : int
         The number of pairs i < j whose rows of P share a column in which both are non-zero.
     center_, scale_, feature_importances_ : (d,) ndarray
-        As for `FactorizationMachineRegressor`; all parameters are those of the scaled columns.
+        As for `FactorizationMachineRegressor`; all parameters refer to the scaled columns.
     certificate_ : float
-        The relative duality gap of the convex tangent problem at the result: a bound of the decrease by
-        another step.
+        The relative duality gap of the convex majorizer at the result: a bound on the decrease by another
+        step.
     history_, status_, n_iter_, n_features_in_, feature_names_in_
         As for `FactorizationMachineRegressor`.
 
@@ -248,19 +248,19 @@ class RobustFMRegressor(_Robust, ModelRegressor):
 
 
 class RobustFMClassifier(_Robust, ModelClassifier):
-    r"""Robust factorization machine for two classes that sets mislabelled rows aside and learns its rank.
+    r"""Robust factorization machine for two classes that excludes mislabelled rows and learns its rank.
 
-    The labels are taken as -1 and +1, and the loss is the capped hinge on the margin y·f(x), ℓ(f, y) =
-    min{max{1 − ε₁ − yf, 0}, ε₂}: the analogue of the capped ε-insensitive loss for margins,
-    of which only one side is an error. A row with yf < 1 − ε₁ − ε₂ is set aside. Objective, parameters and
-    attributes are those of `RobustFMRegressor`, with these differences.
+    The labels are encoded as -1 and +1, and the loss is the capped hinge loss of the margin y·f(x), ℓ(f, y) =
+    min{max{1 − ε₁ − yf, 0}, ε₂}: the one-sided analogue of the capped ε-insensitive loss. Rows with
+    yf < 1 − ε₁ − ε₂ are excluded. Objective, parameters and attributes are those of `RobustFMRegressor`, with
+    these differences.
 
     Parameters
     ----------
     eps_insensitive : float or "auto", default="auto"
         ε₁ from 0 to 1; "auto" is 0.
     cap_loss : float, "auto" or None, default="auto"
-        ε₂; "auto" is 2, which sets aside the rows with yf < −1.
+        ε₂; "auto" is 2, which excludes rows with yf < −1.
     class_weight : dict or "balanced", optional
         As for `FactorizationMachineClassifier`.
     rank, cap_spectrum, lambda_w, lambda_spectrum, solver, solver_params, fit_linear, fit_intercept
@@ -273,7 +273,7 @@ class RobustFMClassifier(_Robust, ModelClassifier):
     Attributes
     ----------
     classes_ : (2,) ndarray
-        The labels, sorted; the second one is the positive class.
+        The sorted labels; the second one is the positive class.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Machines of one or several outputs on a shared basis as scikit-learn estimators."""
+"""Scikit-learn estimators for machines with one or several outputs on a shared basis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .fitting import keep_parameters
 from .supervised import ModelClassifier, ModelRegressor, Weights
 
 STRENGTH_SHARE = 0.01
-"""The default λ, as a share of λ_max."""
+"""The default λ as a fraction of λ_max."""
 
 
 class _SharedBasis(ModelEstimator):
@@ -46,7 +46,7 @@ class _SharedBasis(ModelEstimator):
         return int(self._switch("augment"))
 
     def _budget(self) -> Budget:
-        # A certificate takes longer than an epoch.
+        # A certificate costs more than an epoch.
         return replace(super()._budget(), certify_every=1_000)
 
     def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
@@ -55,7 +55,7 @@ class _SharedBasis(ModelEstimator):
         if self.lambda_sparse is None and not problem.model.radius:
             scaled = problem
             if problem.penalty.row_norm is None:
-                # ‖V‖² has no λ_max: that of the rows' ℓ2 norms is used.
+                # ‖V‖² has no λ_max; that of the row-wise ℓ2 norms is used.
                 scaled = replace(problem, penalty=OUTPUT_PENALTIES["l1_l2"])
             problem = problem.at(lambda_sparse=STRENGTH_SHARE * largest_strength(scaled))
         return problem, 0.0
@@ -82,75 +82,75 @@ class _SharedBasis(ModelEstimator):
 
 
 class SharedBasisRegressor(_SharedBasis, ModelRegressor):
-    """Polynomial network or factorization machine of one or several real targets on one shared basis.
+    """Polynomial network or factorization machine for one or several real targets on a shared basis.
 
-    Minimises (1/N) Σ_n c_n Σ_c ℓ(f_c(x_n), y_nc) + λ_w‖w‖² + λ Ω(V) over V, w, the biases and the bases h_r
+    Minimizes (1/N) Σ_n c_n Σ_c ℓ(f_c(x_n), y_nc) + λ_w‖w‖² + λ Ω(V) over V, w, the biases and the bases h_r
     in the unit ball, with f_c(x) = b_c + ⟨w_c, x⟩ + Σ_r v_rc σ(h_r, x) (blondel2017). σ(h, x) is ⟨h, x⟩², or
-    with the kernel "anova" Σ_{i<j} h_i h_j x_i x_j. Ω is a norm of the rows of V, which decides how many
-    bases there are and whether outputs share them.
+    with the kernel "anova" Σ_{i<j} h_i h_j x_i x_j. Ω is a norm of the rows of V; it determines
+    the number of bases and whether outputs share them.
 
     Parameters
     ----------
     rank : int, default=50
-        The most bases k.
+        The maximum number of bases k.
     kernel : {"polynomial", "anova"}, default="polynomial"
-        σ.
+        The kernel σ.
     augment : bool, default=False
-        Whether to add a dummy feature that is always 1, so that σ(h, x) = (γ + ⟨h, x⟩)² has linear terms,
-        too. The paper has it, without the terms w and b.
+        Whether to add a constant feature of 1, which gives σ(h, x) = (γ + ⟨h, x⟩)² linear terms. The paper
+        uses it, without the terms w and b.
     penalty : {"l1_l2", "l1", "l1_linf", "l2"}, default="l1_l2"
-        Ω(V): Σ_r ‖v_r‖₂, by which outputs share bases; Σ|v_rc|, by which each has its own; Σ_r max_c|v_rc|;
-        or ‖V‖², with which there are `rank` bases from random directions.
+        Ω(V): Σ_r ‖v_r‖₂, with which outputs share bases; Σ|v_rc|, with which they do not; Σ_r max_c|v_rc|;
+        or ‖V‖², with `rank` bases from random directions.
     refit : {"output", "full"}, default="output"
-        Whether after each choice of bases V alone is refitted, or the bases, too. The latter takes longer,
-        and needs fewer bases.
+        Whether to refit only V, or the bases as well, after bases are added. "full" takes longer but needs
+        fewer bases.
     loss : str or Loss, default="squared"
         A loss of one number, summed over the targets.
     solver : str, default="auto"
-        "conditional_gradient", which is "auto", or "projected_gradient".
+        "conditional_gradient" (also "auto") or "projected_gradient".
     solver_params : dict, optional
-        The parameters of the solver, for instance ``{"bases": 1, "selection": "refine"}``.
+        The parameters of the solver, such as ``{"bases": 1, "selection": "refine"}``.
     lambda_w, lambda_sparse : float, optional
         λ_w and λ, both ≥ 0. By default they are derived from the data: λ_w as in the other estimators, and
-        λ as 0.01 of λ_max, from which V = 0.
+        λ as 0.01 of λ_max, the smallest λ at which V = 0.
     radius : float, optional
-        τ of the constraint Ω(V) ≤ τ in place of λ.
+        τ of the constraint Ω(V) ≤ τ, which replaces λ.
     max_iter : int, default=100
         The maximum number of epochs; each adds up to ten bases and refits.
     tol : float, default=1e-4
-        The fit has converged once the objective falls by no more than this share of itself in an epoch, or
-        it ends with the reason "rank" where all `rank` bases are in use.
+        The fit has converged when the relative decrease of the objective in an epoch is at most `tol`; it
+        also ends, with the reason "rank", when all `rank` bases are in use.
     fit_linear, fit_intercept, standardize, warm_start, early_stopping, validation_fraction, n_iter_no_change
         As for `FactorizationMachineRegressor`.
     verbose, callback, dtype
         As for `FactorizationMachineRegressor`.
     random_state : int, numpy Generator or RandomState, optional
-        Gives the starts of searches for bases, and the held-out rows.
+        The source of the starts of searches for bases, and of the held-out rows.
 
     Attributes
     ----------
     bases_ : (k, d) ndarray
         The bases h_r in use, without the dummy feature.
     offsets_ : (k,) ndarray
-        γ_r, the entries of the dummy feature; zeros without one.
+        The entries γ_r of the dummy feature; zeros without one.
     output_weights_ : (k, m) ndarray
-        V.
+        The weights V.
     w_ : (m, d) ndarray, or (d,) for one target
         The linear weights; zeros without a linear term.
     intercept_ : (m,) ndarray, or float for one target
         The biases; 0 without them.
     center_, scale_, feature_importances_ : (d,) ndarray
-        As for `FactorizationMachineRegressor`; all parameters are those of the scaled columns.
+        As for `FactorizationMachineRegressor`; all parameters refer to the scaled columns.
     used_features_ : (n,) int ndarray
         The features of the bases in use.
     n_used_interactions_ : int
         The number of pairs of features that share a basis.
     certificate_ : float
-        The relative duality gap at the end: the objective exceeds that of any machine of this kind, on any
-        bases, by at most this share of itself. With ``penalty="l2"`` on these bases.
+        The final relative duality gap: the objective exceeds the minimum over all machines of this kind, on
+        any bases, by at most this fraction of itself; with ``penalty="l2"``, over machines on these bases.
     history_, status_, n_iter_, n_features_in_, feature_names_in_
-        As for `FactorizationMachineRegressor`; ``least_certificate`` in the history is a lower bound of the
-        certificate for the best possible bounds.
+        As for `FactorizationMachineRegressor`; ``least_certificate`` in the history is the certificate that
+        the best possible bounds would give, a lower bound.
 
     Examples
     --------
@@ -198,7 +198,7 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
     def _target_of(self, y: np.ndarray) -> Target:
         values = np.array(y, dtype=np.float64)
         self._n_targets = values.shape[1:]
-        # A column of signs is still a real target.
+        # A column of ±1 is still a real target.
         return Target(values if values.shape[1:] != (1,) else values[:, 0], "real")
 
     def _predict(self, X: Any) -> np.ndarray:
@@ -207,17 +207,17 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
 
 
 class SharedBasisClassifier(_SharedBasis, ModelClassifier):
-    """Polynomial network or factorization machine of several classes on one shared basis.
+    """Polynomial network or factorization machine for several classes on a shared basis.
 
-    Every class has a score f_c(x) = b_c + ⟨w_c, x⟩ + Σ_r v_rc σ(h_r, x), and all scores are fitted together
+    Every class has a score f_c(x) = b_c + ⟨w_c, x⟩ + Σ_r v_rc σ(h_r, x), and all scores are fitted jointly
     (blondel2017): the objective is that of `SharedBasisRegressor` with a loss of all scores of a row. Two
-    classes have one score, positive for the second one; with several labels a row, y of shape (N, m) and of 0
-    and 1, each label has a score.
+    classes have a single score, positive for the second; with several labels per row (y of shape (N, m) with
+    entries 0 and 1), each label has a score.
 
     Parameters
     ----------
     loss : {"logistic", "smoothed_hinge", "squared_hinge"}, default="logistic"
-        The multi-class form of the loss; for two classes and for labels "logistic" or "squared_hinge".
+        The multiclass form of the loss; for two classes and for labels, "logistic" or "squared_hinge".
     class_weight : dict or "balanced", optional
         As for `FactorizationMachineClassifier`; not for several labels.
     rank, kernel, augment, penalty, refit, solver, solver_params, lambda_w, lambda_sparse, radius
@@ -230,7 +230,7 @@ class SharedBasisClassifier(_SharedBasis, ModelClassifier):
     Attributes
     ----------
     classes_ : (m,) ndarray
-        The labels, sorted; for several labels a row their numbers.
+        The sorted labels; for several labels per row, their indices.
     bases_, offsets_, output_weights_, w_, intercept_, center_, scale_, used_features_, n_used_interactions_
         As for `SharedBasisRegressor`; two classes have one output.
     certificate_, feature_importances_, history_, status_, n_iter_, n_features_in_, feature_names_in_

@@ -1,4 +1,4 @@
-"""Base classes of the regressors and of the classifiers: targets, predictions and probabilities."""
+"""Base classes of the regressors and classifiers: targets, predictions and probabilities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Weights: TypeAlias = Mapping[Any, float] | str
 
 
 class ModelRegressor(RegressorMixin, ModelEstimator):
-    """A regressor of one of the engine's models, with a machine for each of several targets."""
+    """Regressor for one of the engine's models, with a machine for each target."""
 
     def _target_of(self, y: np.ndarray) -> Target:
         return Target.of(one_column(y))
@@ -36,7 +36,7 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         X : array_like or sparse matrix of shape (N, d)
             Finite numbers.
         y : (N,) or (N, m) array_like
-            Finite targets: one a row, or m of them.
+            Finite targets: one or m per row.
         sample_weight : (N,) array_like, optional
             Weights c_n ≥ 0, rescaled to a mean of 1.
 
@@ -47,13 +47,13 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         Raises
         ------
         ValueError
-            If a parameter or the data are not allowed, with the reason.
+            If a parameter or the data are invalid.
 
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` epochs were not enough, the solver stalled away from a stationary point, or it
-            diverged, where the last finite iterate is kept; not for ``tol=0``, which never converges.
+            If `max_iter` epochs did not suffice, the solver stalled away from a stationary point, or it
+            diverged and the last finite iterate is kept; not for ``tol=0``, which never converges.
         """
         X, y = self._checked(X, y, y_numeric=True, multi_output=True)
         self._fit(X, self._target_of(y), sample_weight)
@@ -61,11 +61,11 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
 
     @available_if(ModelEstimator._part_solver)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Make one epoch of a stochastic solver on these rows, from the result of the last call or fit.
+        """Run one epoch of a stochastic solver on these rows, starting from the last call or fit.
 
-        With ``solver="auto"`` that is "psgd". Its step sizes fall with the total number of steps, and its
-        safeguard `monotone` uses the objective of these rows alone: where the epoch would raise it, a
-        proximal gradient step replaces it. The method exists where a stochastic solver applies to the model
+        With ``solver="auto"``, it is "psgd". Its step sizes decrease with the total number of steps, and its
+        safeguard `monotone` uses the objective of these rows only: if an epoch would increase it, a proximal
+        gradient step replaces the epoch. The method is available if a stochastic solver supports the model
         and the regularizer.
 
         Parameters
@@ -103,7 +103,7 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
+            The same features as in `fit`.
 
         Returns
         -------
@@ -112,13 +112,13 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         Raises
         ------
         ValueError
-            If X does not suit the fit, or f(x) overflows.
+            If X does not match the fit, or f(x) overflows.
         """
         return self._predict(X)
 
 
 def _gives_probabilities(estimator: ModelClassifier) -> bool:
-    """Return True if the fitted loss, or before a fit `loss`, gives probabilities; else raise ValueError."""
+    """Return True if the loss (before a fit, `loss`) gives probabilities, or raise ValueError."""
     loss = getattr(estimator, "_fitted_loss", None) or get_loss(estimator.loss)
     if loss.probability(np.zeros((1, 3) if loss.task == "class" else 1)) is None:
         raise ValueError(
@@ -129,7 +129,7 @@ def _gives_probabilities(estimator: ModelClassifier) -> bool:
 
 
 class LabelClassifier(ClassifierMixin):
-    """A classifier of rows with a class each, or with several labels."""
+    """Classifier of rows with one class or several labels each."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -138,10 +138,10 @@ class LabelClassifier(ClassifierMixin):
 
 
 class ModelClassifier(LabelClassifier, ModelEstimator):
-    """A classifier of one of the engine's models.
+    """Classifier for one of the engine's models.
 
-    Two classes are -1 and +1 in the engine; more classes, and several labels a row, are fitted one against
-    the rest, with a machine for each.
+    Two classes are -1 and +1 in the engine; more classes are fitted one-vs-rest, with a machine for each
+    class, and several labels per row with a machine for each label.
     """
 
     classes_: np.ndarray
@@ -154,9 +154,9 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         X : array_like or sparse matrix of shape (N, d)
             Finite numbers.
         y : (N,) array_like, or (N, m) array_like of 0 and 1
-            The class of every row, a number or a string; or which of m labels it has.
+            The class of every row, a number or a string; or an indicator matrix of m labels.
         sample_weight : (N,) array_like, optional
-            Weights c_n ≥ 0, multiplied by those of the classes and rescaled to a mean of 1.
+            Weights c_n ≥ 0, multiplied by the class weights and rescaled to a mean of 1.
 
         Returns
         -------
@@ -165,13 +165,13 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         Raises
         ------
         ValueError
-            If a parameter or the data are not allowed, with the reason.
+            If a parameter or the data are invalid.
 
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` epochs were not enough, the solver stalled away from a stationary point, or it
-            diverged, where the last finite iterate is kept; not for ``tol=0``, which never converges.
+            If `max_iter` epochs did not suffice, the solver stalled away from a stationary point, or it
+            diverged and the last finite iterate is kept; not for ``tol=0``, which never converges.
         """
         X, y = self._checked(X, y, multi_output=True)
         y = one_column(y)
@@ -179,31 +179,31 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         labels = np.arange(target.n_outputs) if target.labels is None else target.labels
         if self.warm_start and not np.array_equal(getattr(self, "classes_", labels), labels):
             raise ValueError(
-                f"y has the classes {labels.tolist()}, and a warm start goes on from a fit of "
-                f"{self.classes_.tolist()}. Give the same classes, or start anew with warm_start=False."
+                f"y has the classes {labels.tolist()}, but the warm start continues a fit to "
+                f"{self.classes_.tolist()}. Use the same classes, or start over with warm_start=False."
             )
         self.classes_ = labels
-        # Rows with several labels have no class to stratify by.
+        # Rows with several labels cannot be stratified by class.
         weights = self._weighted(y, sample_weight)
         counted = np.asarray(1.0 if weights is None else weights, dtype=np.float64)
-        # Without any weight, or of another shape, they are refused with the problem.
+        # Weights that are all 0 or of the wrong shape are rejected when the problem is built.
         if target.labels is not None and counted.shape == y.shape and counted.any():
             for label in labels.tolist():
                 if not counted[y == label].any():
                     raise ValueError(
-                        f"All rows of the class {label!r} have the weight 0, and a classifier needs rows "
-                        "of every class. Give some of them a weight, or leave the rows of the class out."
+                        f"All rows of the class {label!r} have the weight 0, but a classifier needs rows "
+                        "of every class. Increase some of the weights, or remove the rows of the class."
                     )
         self._fit(X, target, weights, stratified=target.labels is not None)
         return self
 
     @available_if(ModelEstimator._part_solver)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Make one epoch of a stochastic solver on these rows, from the result of the last call or fit.
+        """Run one epoch of a stochastic solver on these rows, starting from the last call or fit.
 
-        With ``solver="auto"`` that is "psgd". Its step sizes fall with the total number of steps, and its
-        safeguard `monotone` uses the objective of these rows alone: where the epoch would raise it, a
-        proximal gradient step replaces it. The method exists where a stochastic solver applies to the model
+        With ``solver="auto"``, it is "psgd". Its step sizes decrease with the total number of steps, and its
+        safeguard `monotone` uses the objective of these rows only: if an epoch would increase it, a proximal
+        gradient step replaces the epoch. The method is available if a stochastic solver supports the model
         and the regularizer.
 
         Parameters
@@ -211,11 +211,11 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         X : array_like or sparse matrix of shape (n, d)
             Some rows.
         y : (n,) array_like
-            Their classes, not all of which need occur.
+            Their classes; not all classes have to occur.
         classes : (C,) array_like, optional
-            All classes; needed in the first call.
+            All classes; required in the first call.
         sample_weight : (n,) array_like, optional
-            Weights c_n ≥ 0, multiplied by those of the classes and rescaled to a mean of 1 over these rows.
+            Weights c_n ≥ 0, multiplied by the class weights and rescaled to a mean of 1 over these rows.
 
         Returns
         -------
@@ -238,11 +238,11 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
             raise ValueError(
                 f"y has the labels {sorted(unknown, key=str)}, which are not among the classes "
-                f"{self.classes_.tolist()}. Name all classes in the first call of partial_fit."
+                f"{self.classes_.tolist()}. Pass all classes in the first call of partial_fit."
             )
         if self.class_weight == "balanced":
             raise ValueError(
-                "class_weight = 'balanced' needs the labels of all rows, and partial_fit sees some of them. "
+                "class_weight = 'balanced' needs the labels of all rows, but partial_fit sees only some. "
                 "Give a dict of weights, {label: weight}, or call fit."
             )
         numbers = np.searchsorted(self.classes_, y).astype(np.float64)
@@ -253,7 +253,7 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         return self
 
     def _known_classes(self, classes: Any) -> np.ndarray:
-        """Return all classes, from an earlier call or from this one."""
+        """Return all classes, from this call or an earlier one."""
         before = getattr(self, "classes_", None)
         if classes is None:
             if before is None:
@@ -264,52 +264,52 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
             return before
         named = np.unique(np.asarray(classes))
         if named.size < 2:
-            raise ValueError(f"classes = {named.tolist()}: a classifier needs two or more.")
+            raise ValueError(f"classes = {named.tolist()}: a classifier needs at least two.")
         if before is not None and not np.array_equal(before, named):
             raise ValueError(
-                f"classes = {named.tolist()} are not the {before.tolist()} of the calls before; name those, "
-                "or none."
+                f"classes = {named.tolist()} differ from {before.tolist()} in earlier calls; pass the same "
+                "classes, or None."
             )
         return named
 
     def _weighted(self, y: np.ndarray, sample_weight: Any) -> Any:
-        """Return the weights of the rows, those of their classes included."""
+        """Return the weights of the rows, including class weights."""
         if self.class_weight is None:
             return sample_weight
         if y.ndim == 2:
             raise ValueError(
-                f"class_weight = {self.class_weight!r} weighs a row by its class, and rows with several "
-                "labels have none. Leave it out, and give sample_weight."
+                f"class_weight = {self.class_weight!r} weights rows by class, but rows with several "
+                "labels have no class. Omit it, or use sample_weight."
             )
         weights = compute_sample_weight(self.class_weight, y)
         return weights if sample_weight is None else weights * np.asarray(sample_weight, dtype=np.float64)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row of X: for two classes one score, positive for the second.
+        """Return f(x) for every row of X; for two classes, a single score, positive for the second.
 
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
-            The features that `fit` saw.
+            The same features as in `fit`.
 
         Returns
         -------
-        (N,) ndarray, or (N, m) with a score for each of more classes, or of several labels
+        (N,) ndarray, or (N, m) with a score for each class or label
 
         Raises
         ------
         ValueError
-            If X does not suit the fit, or f(x) overflows.
+            If X does not match the fit, or f(x) overflows.
         """
         return self._predict(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of every row of X, that of the largest score, or whether each label applies.
+        """Return the class of largest score for every row of X, or the predicted labels.
 
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
-            As for `decision_function`, and so the errors.
+            As for `decision_function`; so are the errors.
 
         Returns
         -------
@@ -323,14 +323,14 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, or of several labels, for every row of X.
 
-        For more than two classes they are those of each against the rest, divided by their sum. The method
-        exists where the loss of the fit gives probabilities, as the logistic loss does. A `loss` set after
-        the fit is ignored.
+        For more than two classes, they are the normalized one-vs-rest probabilities. The method is available
+        if the loss of the fit gives probabilities, as the logistic loss does. A `loss` set after the fit is
+        ignored.
 
         Parameters
         ----------
         X : array_like or sparse matrix of shape (N, d)
-            As for `decision_function`, and so the errors.
+            As for `decision_function`; so are the errors.
 
         Returns
         -------
@@ -340,24 +340,24 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         return self._probabilities(self._fitted_loss.probability(self._predict(X)))
 
     def _probabilities(self, positive: Any) -> np.ndarray:
-        """Return the probabilities of the classes from those of each against the rest."""
+        """Return class probabilities from one-vs-rest probabilities."""
         return self._fitted_target.probabilities(positive)
 
 
 def classes_of(y: np.ndarray) -> Target:
-    """Return the target of classes, shape (N,), or of several labels, shape (N, m) of 0 and 1.
+    """Return the target for classes, shape (N,), or for several labels, shape (N, m) of 0 and 1.
 
     Raises
     ------
     ValueError
-        If y holds something else, or one class only.
+        If y has other values, or a single class.
     """
     check_classification_targets(y)
     if y.ndim == 1:
         return Target.of_labels(y)
     if not np.isin(y, (0, 1)).all():
         raise ValueError(
-            f"y has shape {y.shape} and holds other values than 0 and 1, which say of several labels which "
-            "apply. Give one class a row, or fit one classifier for each column."
+            f"y has shape {y.shape} and values other than 0 and 1, so it is not a label indicator matrix. "
+            "Pass one class per row, or fit a classifier for each column."
         )
     return Target(np.where(y > 0, 1.0, -1.0), "several")

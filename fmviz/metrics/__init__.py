@@ -1,7 +1,7 @@
 """Metrics of fits: recovery of interactions, prediction errors and ranking, and their registry.
 
-A metric is a file here, or a part of one, and an import below: pages, tables, reports and commands ask it for
-all that they need to know.
+A metric is defined in a file here and imported below; pages, tables, reports and commands read its
+attributes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from .base import Metric, Predictions
 
-# The most telling first.
+# The most informative first.
 # isort: off
 from .prediction import RMSE, AUC, ACCURACY, LOG_LOSS, ndcg, rmse
 from .absolute_error import MAE, mean_absolute_error
@@ -36,7 +36,7 @@ __all__ = [
 METRICS: dict[str, Metric] = {
     value.name: value for value in dict(globals()).values() if isinstance(value, Metric)
 }
-"""Every metric by its name, the most telling first."""
+"""All metrics by name, the most informative first."""
 _ROWS = {"validation": "validation", "train": "training"}
 COLUMNS: dict[str, Metric] = {
     column.name: column
@@ -50,11 +50,11 @@ COLUMNS: dict[str, Metric] = {
         *(metric for metric in METRICS.values() if not metric.on_rows),
     )
 }
-"""Every metric on every kind of rows, by its name in records."""
+"""All metrics on all kinds of rows, by their names in records."""
 
 
 def measured(what: str, *evidence: Any) -> dict[str, float]:
-    """Return the metrics on a kind of evidence, see `Metric.on`: `Predictions`, or truth and parameters."""
+    """Return the metrics of one kind (`Metric.on`), computed from `Predictions`, or truth and parameters."""
     values = {
         name: metric.function(*evidence)
         for name, metric in METRICS.items()
@@ -64,7 +64,7 @@ def measured(what: str, *evidence: Any) -> dict[str, float]:
 
 
 def listed(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return the finite metrics of a record that tables of results have."""
+    """Return the finite metrics of a record that appear in tables of results."""
     values = {name: record.get(name) for name, column in COLUMNS.items() if column.listed}
     return {
         name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)
@@ -72,6 +72,6 @@ def listed(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def in_units(record: Mapping[str, Any], unit: tuple[float, str] = (1.0, "")) -> dict[str, float]:
-    """Return the listed metrics of a record by their labels, errors in the unit of the target."""
+    """Return the listed metrics of a record by label, errors in the unit of the target."""
     each = {COLUMNS[name].within(unit): value for name, value in listed(record).items()}
     return {label: scale * value for (scale, label), value in each.items()}

@@ -1,4 +1,4 @@
-"""What a metric is: how it is computed, called, compared and drawn."""
+"""Definition of a metric: its computation, names, comparison and drawing."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from fmviz.engine.target import Target
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of a fit, and all that pages, tables and pictures need to know about it.
+    """A quantity measured on a fit, with the information that pages, tables and figures need.
 
     Attributes
     ----------
     name : str
-        Its name in records; on rows it is preceded by "validation_" or "train_".
+        The name in records; prefixed by "validation_" or "train_" if measured on rows.
     label : str
-        What readers see.
+        The displayed name.
     function : callable or None
-        Takes `Predictions`, or the true weights and the parameters, and returns the value, or None where it
-        has none. None where a run records the figure by itself.
+        Takes `Predictions`, or the true weights and the parameters, and returns the value, or None if it is
+        undefined. None if runs record the value themselves.
     on : tuple of str
-        What it is measured on: kinds of `fmviz.engine.target.Target`, or what is known of the truth,
-        "weights" or "support".
+        The data it applies to: kinds of `fmviz.engine.target.Target`, or the known truth, "weights" or
+        "support".
     better : {"smaller", "larger"}
-        Which of two values is better.
+        The better direction.
     unit : {"", "target"}
-        Whether it is in the unit of the target.
+        Whether it has the unit of the target.
     axis : {"log", "linear"}
-        The scale of its axis; a logarithmic one where its values are positive and far apart.
+        The scale of its axis; logarithmic for positive values of different magnitudes.
     limits : (float, float or None)
-        Between what it lies.
+        The range of its values.
     help : str
-        Its definition, after "is".
+        The definition, to follow "is".
     listed : bool
-        Whether tables of results have it.
+        Whether it appears in tables of results.
     """
 
     name: str
@@ -59,14 +59,14 @@ class Metric:
         return not {"support", "weights"}.issuperset(self.on)
 
     def within(self, unit: tuple[float, str]) -> tuple[float, str]:
-        """Return the factor that converts values to a target's unit, and the label with that unit."""
+        """Return the factor that converts values to the target's unit, and the label with the unit."""
         scale, name = unit if self.unit == "target" else (1.0, "")
         return scale, f"{self.label}{name and f' (in {name})'}"
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Predictions of some rows beside their target.
+    """Predictions for some rows, with the target.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Predictions:
     levels : (C,) ndarray, optional
         The numerical levels of ordered classes.
     risk : float, optional
-        The mean of the loss that is minimised.
+        The mean of the minimized loss.
     """
 
     target: Target
@@ -97,8 +97,8 @@ class Predictions:
     def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The target and its predictions as numbers.
 
-        Of ordered classes the expected level, or without probabilities that of the median; None where they
-        have no levels.
+        For ordered classes, the prediction is the expected level or, without probabilities, the median level;
+        None if the classes have no levels.
         """
         if self.target.kind == "real":
             return self.target.values, self.f

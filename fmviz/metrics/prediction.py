@@ -1,4 +1,4 @@
-"""Metrics of predictions: errors of numbers, right classes, probabilities and rankings."""
+"""Metrics of predictions: errors, accuracy, probabilities and rankings."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ def rmse(y: Any, predicted: Any) -> float:
 
 
 def ndcg(y: Any, predicted: Any, at: int, groups: Any = None) -> float:
-    """Return the normalized discounted cumulative gain of the first places, with the gain 2^y − 1.
+    """Return the normalized discounted cumulative gain at rank `at`, with the gain 2^y − 1.
 
-    That is DCG/IDCG with DCG = Σ_{r ≤ at} (2^{y_r} − 1)/log2(r + 1) over the rows in descending order of
-    the predictions, and IDCG the same in descending order of y. Rows with equal predictions share their
-    places.
+    This is DCG/IDCG with DCG = Σ_{r ≤ at} (2^{y_r} − 1)/log2(r + 1) over the rows in descending order of
+    the predictions, and IDCG the same in descending order of y. Ties are averaged over all orders.
 
     Parameters
     ----------
@@ -49,15 +48,15 @@ def ndcg(y: Any, predicted: Any, at: int, groups: Any = None) -> float:
     predicted : (N,) array_like
         The scores that rank the rows.
     at : int
-        The number of places that count: 1 for nDCG@1.
+        The rank cutoff: 1 for nDCG@1.
     groups : (N,) array_like, optional
-        Rows are ranked within their group, such as those of a user, and the result is the mean over the
-        groups that have a row with y > 0; by default all rows are one group.
+        Rows are ranked within their group, such as the rows of a user, and the result is the mean over all
+        groups with a row with y > 0; by default, all rows form one group.
 
     Returns
     -------
     float
-        From 0 to 1; NaN where no y is positive.
+        From 0 to 1; NaN if no y is positive.
 
     Examples
     --------
@@ -70,7 +69,7 @@ def ndcg(y: Any, predicted: Any, at: int, groups: Any = None) -> float:
     gain = np.exp2(np.asarray(y, dtype=np.float64)) - 1.0
     scores = np.asarray(predicted, dtype=np.float64)
     if (gain < 0.0).any():
-        raise ValueError("y holds a negative number; a relevance is at least 0.")
+        raise ValueError("y contains a negative number; relevances must be at least 0.")
     group = np.zeros(gain.size, dtype=int) if groups is None else np.unique(groups, return_inverse=True)[1]
     best = _discounted(gain, gain, group, at)
     achieved = _discounted(gain, scores, group, at)
@@ -79,12 +78,12 @@ def ndcg(y: Any, predicted: Any, at: int, groups: Any = None) -> float:
 
 
 def _discounted(gain: np.ndarray, scores: np.ndarray, group: np.ndarray, at: int) -> np.ndarray:
-    """Return the discounted gain of the first rows of every group by their scores."""
+    """Return the discounted gain of the top rows of every group, ranked by score."""
     order = np.lexsort((-scores, group))
     gain, scores, group = gain[order], scores[order], group[order]
     first = np.r_[True, group[1:] != group[:-1]]
     place = np.arange(gain.size) - np.flatnonzero(first)[np.cumsum(first) - 1]
-    # The mean over all orders of rows with equal scores.
+    # The mean over all orders of tied rows.
     alike = np.cumsum(first | np.r_[True, scores[1:] != scores[:-1]]) - 1
     shared = (np.bincount(alike, gain) / np.bincount(alike))[alike]
     return np.bincount(group, np.where(place < at, shared / np.log2(place + 2.0), 0.0))
@@ -139,7 +138,7 @@ AUC = Metric(
     better="larger",
     axis="linear",
     limits=(0.0, 1.0),
-    help="the chance that a row of the positive class is ranked above one of the other",
+    help="the probability that a row of the positive class is ranked above one of the negative class",
 )
 ACCURACY = Metric(
     "accuracy",
@@ -149,20 +148,20 @@ ACCURACY = Metric(
     better="larger",
     axis="linear",
     limits=(0.0, 1.0),
-    help="the share of the rows whose class is predicted",
+    help="the share of rows whose class is predicted correctly",
 )
 LOG_LOSS = Metric(
     "log_loss",
     "Log loss",
     _log_loss,
     ("class", "ordinal"),
-    help="the mean of minus the logarithm of the probability of the true class",
+    help="the mean negative log-probability of the true class",
 )
 LOSS = Metric(
     "loss",
     "Loss",
     lambda known: known.risk,
     ("real", *CLASSES),
-    help="the part of the objective that predictions make",
+    help="the mean loss of the predictions, without penalties",
     listed=False,
 )

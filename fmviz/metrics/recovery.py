@@ -1,6 +1,6 @@
-"""Metrics of how well true interactions are recovered.
+"""Metrics for the recovery of true interactions.
 
-Support and estimation error are taken over the strict upper triangle ([A] 8.2.1).
+Support and estimation error are computed over the strict upper triangle ([A] 8.2.1).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from .base import Metric
 
 
 def interaction_weights(parameters: Any) -> np.ndarray:
-    """Return the learned weight of every pair, shape (d, d), symmetric with a zero diagonal.
+    """Return the learned pair weights, shape (d, d), symmetric with a zero diagonal.
 
     Parameters
     ----------
     parameters : fmviz.engine.snapshot.Parameters or (d, k) array_like
-        The parameters of any model of pairs, or the factors P of a factorization machine.
+        The parameters of any second-order model, or the factors P of a factorization machine.
 
     Returns
     -------
     (d, d) ndarray
-        PPᵀ of a factorization machine, P diag(λ) Pᵀ where the columns have coefficients, W of a quadratic
-        regression; off the diagonal.
+        PPᵀ of a factorization machine, P diag(λ) Pᵀ with coefficients, or W of a quadratic regression,
+        without the diagonal.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def interaction_weights(parameters: Any) -> np.ndarray:
 
 
 def used_pairs(parameters: Any) -> np.ndarray:
-    """Return the (d, d) boolean matrix of used pairs, exactly and by structure, with a False diagonal.
+    """Return the (d, d) boolean matrix of structurally non-zero pairs, with a False diagonal.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def used_pairs(parameters: Any) -> np.ndarray:
     Returns
     -------
     (d, d) bool ndarray
-        True where rows of P share a column in which both are non-zero, or where W is not 0.
+        True if rows of P share a column in which both are non-zero, or if the entry of W is not 0.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def _coefficients(parameters: Any) -> Any:
 def _truth(W: Any, P: Any) -> np.ndarray:
     truth = np.asarray(W, dtype=np.float64)
     if truth.ndim != 2 or truth.shape[0] != truth.shape[1]:
-        raise ValueError(f"W has shape {truth.shape}; give the square matrix of true interaction weights.")
+        raise ValueError(f"W has shape {truth.shape}; pass the square matrix of true interaction weights.")
     direct = isinstance(P, Parameters) and P.W is not None
     learned = np.asarray(P.W) if direct else _factors(P)
     if learned.ndim != 2 or learned.shape[0] != truth.shape[0]:
@@ -99,19 +99,19 @@ def _truth(W: Any, P: Any) -> np.ndarray:
 
 
 def estimation_error(W: Any, P: Any) -> float:
-    """Return ‖W − PPᵀ‖ / ‖W‖, both norms over the strict upper triangle only; PPᵀ is what was learned.
+    """Return ‖W − PPᵀ‖ / ‖W‖, the relative error of the learned PPᵀ over the strict upper triangle.
 
     Parameters
     ----------
     W : (d, d) array_like
         The true interaction weights.
     P : (d, k) array_like or fmviz.engine.snapshot.Parameters
-        The learned factors, or the parameters of any model of pairs.
+        The learned factors, or the parameters of any second-order model.
 
     Returns
     -------
     float
-        0 is best; P = 0 gives 1. Infinite where W has no interaction but P has.
+        0 is best; P = 0 gives 1. Infinite if P has interactions but W has none.
 
     Examples
     --------
@@ -141,20 +141,20 @@ def _upper(d: int) -> np.ndarray:
 def support_f1(W: Any, P: Any) -> float:
     """Return the F1 score of the used pairs of P as a prediction of the non-zero pairs of W.
 
-    A pair is used where its two rows of P share a column in which both are non-zero, whatever the size; in a
-    quadratic regression where its learned weight is not 0.
+    A pair is used if its two rows of P share a column in which both are non-zero, without a tolerance; in a
+    quadratic regression, if its learned weight is not 0.
 
     Parameters
     ----------
     W : (d, d) array_like
         The true interaction weights.
     P : (d, k) array_like or fmviz.engine.snapshot.Parameters
-        The learned factors, or the parameters of any model of pairs.
+        The learned factors, or the parameters of any second-order model.
 
     Returns
     -------
     float
-        From 0 to 1; 1 also where both are empty.
+        From 0 to 1; 1 if both are empty.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def support_recovered(W: Any, P: Any) -> bool:
     W : (d, d) array_like
         The true interaction weights.
     P : (d, k) array_like or fmviz.engine.snapshot.Parameters
-        The learned factors, or the parameters of any model of pairs.
+        The learned factors, or the parameters of any second-order model.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Regularization paths over λ, cross-validation, and the search for a number of interactions."""
 
-# Aliases of the same name are for use within fmviz, not for users.
+# Imports under an alias are internal to fmviz.
 from .path import Order as Order
 from .path import PathPoint, iterate_path, lambda_max, regularization_path
 from .path import onwards as onwards

@@ -28,9 +28,9 @@ Order = Literal["cold", "down", "up"]
 ORDERS = ("cold", "down", "up")
 FALL = 1e-5
 """The default `fall` of a path with an informed start; see `Budget`."""
-# The size of a random start that is not derived from the data.
+# The standard deviation of a random start that is not derived from the data.
 _INIT_SCALE = 0.01
-# Sweeps between extrapolations, where a solver has them.
+# The number of sweeps between extrapolations, for solvers that extrapolate.
 _ANDERSON = 5
 # Parameters of `Problem.build` that are not passed by keyword.
 _GIVEN = ("X", "y", "lambda_sparse", "loss", "penalty", "model")
@@ -38,14 +38,14 @@ _GIVEN = ("X", "y", "lambda_sparse", "loss", "penalty", "model")
 
 @dataclass(frozen=True, eq=False)
 class PathPoint:
-    """One fit of a path.
+    """A fit on a path.
 
     Attributes
     ----------
     order : {"cold", "down", "up"}
-        Started from scratch, from the fit at the next larger λ, or from the one at the next smaller.
+        Cold start, warm start from the fit at the next larger λ, or from the fit at the next smaller λ.
     lambda_sparse : float
-        λ.
+        The strength λ.
     snapshot : Snapshot
         The final snapshot of the fit, with its status.
     validation : float
@@ -58,7 +58,7 @@ class PathPoint:
     validation: float
 
     def record(self) -> dict[str, Any]:
-        """Return the scalars, flat: one row of a path."""
+        """Return the scalars as a flat record: a row of the path."""
         end: Any = self.snapshot
         return {
             "order": self.order,
@@ -76,12 +76,12 @@ class PathPoint:
 
 
 class Path(pd.DataFrame):
-    """The table of a path, one row a fit, with the fits, their model, and names and scale of features."""
+    """Table of a path with one row per fit, plus the fits, their model, and feature names and scale."""
 
     _metadata: ClassVar[list[str]] = ["points", "model", "names", "scaling"]
 
     def copy(self, deep: bool = True) -> Path:
-        """Return a copy that has the fits, too."""
+        """Return a copy that includes the fits."""
         return Path(super().copy(deep)).__finalize__(self)
 
 
@@ -101,9 +101,9 @@ def iterate_path(
 ) -> Iterator[PathPoint]:
     """Yield the fit at every λ; see `regularization_path`.
 
-    A solver given by name makes 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`), if it can,
-    unless `solver_params` override this. `start` may be the parameters of which cold fits, and the first of
-    every warm path, start; the solver is then taken as it is.
+    A solver given by name runs 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`) if supported,
+    unless `solver_params` override this. `start` may be the parameters from which cold fits, and the first
+    fit of every warm path, start; the solver is then unchanged.
 
     Examples
     --------
@@ -127,13 +127,13 @@ def iterate_path(
     held_out = None if validation is None else problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
     method = path_solver(problem, solver, solver_params)
-    # Every cold fit, and the first of every warm path, begins from it.
+    # Every cold fit, and the first fit of every warm path, starts from it.
     first, method = start_and_solver(problem, start, init_scale, rng, method)
     return _path(problem, strengths, orders, method, budget, first, start, rng, held_out, should_stop)
 
 
 def cold_start(problem: Problem, first: Parameters, start: str | Parameters) -> Parameters:
-    """Return the start of a fit that can be repeated alone, given the one of fits at any λ."""
+    """Return the start of a fit that can be reproduced alone, given the start of fits at any λ."""
     return lower_start(problem, first) if isinstance(start, str) and start == "informed" else first
 
 
@@ -144,7 +144,7 @@ def start_and_solver(
     rng: np.random.Generator,
     solver: Solver,
 ) -> tuple[Parameters, Solver]:
-    """Return the start of fits at any λ, and the solver; an informed one escapes saddle points at P = 0."""
+    """Return the start of fits at any λ, and the solver; informed starts escape saddle points at P = 0."""
     if isinstance(start, Parameters):
         return start, solver
     finite_number("init_scale", init_scale, low=0)
@@ -154,12 +154,12 @@ def start_and_solver(
 
 
 def onwards(problem: Formulation) -> Order:
-    """Return the order of a warm-started path: down where solvers can escape P = 0, else up."""
+    """Return the order of a warm-started path: down if solvers can escape P = 0, else up."""
     return "up" if problem.penalty.saddles is None else "down"
 
 
 def path_solver(problem: Formulation, solver: str | Solver, given: Mapping[str, Any] | None = None) -> Solver:
-    """Return a given solver unchanged, or the one of that name with settings that suit warm starts."""
+    """Return a solver unchanged, or create it by name with settings that suit warm starts."""
     if isinstance(solver, Solver):
         return get_solver(solver, given)
     name = chosen_solver(problem, solver).name
@@ -178,7 +178,7 @@ def _path(
     held_out: Problem | None,
     should_stop: Callable[[], bool],
 ) -> Iterator[PathPoint]:
-    # Only the final snapshot of each fit is read.
+    # Only the final snapshot of each fit is used.
     budget = replace(budget or Budget(epochs=1_000), report_every=None)
     for order in orders:
         start = first
@@ -221,54 +221,54 @@ def regularization_path(
     y : (N,) or (N, m) array_like
         The target; -1 and +1 for a binary loss. Several outputs have the same strengths.
     lambdas : sequence of float, optional
-        The strengths λ ≥ 0; by default 25, from about the one at which P = 0, see `lambda_max`, down to a
+        The strengths λ ≥ 0; by default 25, from about the λ at which P = 0 (see `lambda_max`) down to a
         thousandth of it.
     orders : sequence of {"cold", "down", "up"}, optional
-        How fits start: from scratch, from the fit at the next larger strength, or at the next smaller. By
-        default down where solvers can escape P = 0 under the regularizer, and else up.
+        How fits start: cold, or warm from the fit at the next larger ("down") or smaller ("up") strength. By
+        default "down" if solvers can escape P = 0 with the regularizer, and otherwise "up".
     start : {"informed", "random"}, optional
-        With "random" fits are those of the papers: from a small random start, and without the escape from
-        saddle points. Then fits never leave P = 0: a path downwards stays empty, a cold start may collapse
-        where a far better point exists, and a path upwards does not. With "informed", the default where no
-        `orders` are given, fits with TI, CS, Ω_TI, Ω_CS and ℓ2² escape P = 0 where it is a saddle point, and
-        those with ℓ1 and ℓ2,1 start from a solution with ℓ2² instead; cold ones with CS are compared with
-        one from TI.
+        With "random", fits start from a small random P and do not escape saddle points, as in the papers.
+        They never leave P = 0: a downward path stays empty, and a cold start may collapse although a far
+        better point exists; an upward path avoids this. With "informed", the default without `orders`, fits
+        with TI, CS, Ω_TI, Ω_CS and ℓ2² escape P = 0 if it is a saddle point, and fits with ℓ1 and ℓ2,1 start
+        from a solution with ℓ2²; cold fits with CS are compared with a fit started from TI.
     validation : (X, y), optional
         Held-out rows, for the column ``validation_loss``.
     init_scale : float, optional
-        The standard deviation of the random start; 0.01, or with an informed start derived from the data.
+        The standard deviation of the random start; by default 0.01, or derived from the data with an informed
+        start.
     fall : float, optional
-        A fit has also converged once an epoch lowers its objective by less than this share: 1e-5 with an
-        informed start, and 0, that is never, with a random one. On planted groups and diabetes 1e-5 makes
-        paths up to 8 times cheaper than 0; the middle objective of a path is at most 0.1 % higher, the
-        worst one 14 % (CS, planted, where features are about to be dropped).
+        A fit also counts as converged if an epoch lowers its objective by a smaller fraction than this: 1e-5
+        with an informed start; 0, which disables the criterion, with a random one. On planted groups and
+        diabetes, 1e-5 makes paths up to 8 times cheaper than 0; the median objective of a path is at most
+        0.1 % higher, the worst one 14 % (CS, planted, where features are about to be dropped).
     solver, max_iter, tol, random_state
-        As for `fmviz.FactorizationMachineRegressor`; by name or "auto", PCD makes up to 10 `active_sweeps`
-        in each epoch and extrapolates every 5 sweeps (`anderson`).
+        As for `fmviz.FactorizationMachineRegressor`; given by name or "auto", PCD runs up to 10
+        `active_sweeps` per epoch and extrapolates every 5 sweeps (`anderson`).
     standardize : {"auto", True, False}
-        As for `fmviz.FactorizationMachineRegressor`: strengths are those of the scaled columns.
+        As for `fmviz.FactorizationMachineRegressor`: strengths refer to the scaled columns.
     **problem
-        The other parameters of the objective: ``loss``, ``regularizer`` and ``model``, names or values such
-        as ``TI(axis="rows")``, the parameters of those that are named (``loss_param``,
+        The other parameters of the objective: ``loss``, ``regularizer`` and ``model`` (names or instances
+        such as ``TI(axis="rows")``), their parameters if given by name (``loss_param``,
         ``regularizer_params``, ``model_params``), ``rank``, ``lambda_w``, ``lambda_p``, ``fit_linear``,
         ``fit_intercept`` and ``sample_weight``.
 
     Returns
     -------
     DataFrame
-        One row a fit: ``order``, ``lambda_sparse``, ``objective``, ``loss``, ``used_features``,
+        One row per fit: ``order``, ``lambda_sparse``, ``objective``, ``loss``, ``used_features``,
         ``used_interactions``, ``validation_loss``, ``epochs``, ``seconds``, ``certificate``, ``status``. The
-        fits, of class `fmviz.paths.PathPoint`, are in its attribute ``points``, which `fmviz.show` draws.
-        Their parameters are those of ``scaling.apply(X)``, ``scaling`` another attribute.
+        attribute ``points`` has the fits as `fmviz.paths.PathPoint`, which `fmviz.show` displays. Their
+        parameters refer to ``scaling.apply(X)``; ``scaling`` is another attribute.
 
     Raises
     ------
     ValueError
-        If anything is out of range or does not fit together.
+        If a parameter is out of range, or parameters are incompatible.
 
     Examples
     --------
-    A path downwards recovers exactly the 18 planted pairs:
+    A downward path recovers exactly the 18 planted pairs:
 
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
@@ -276,7 +276,7 @@ def regularization_path(
     >>> path["used_interactions"].tolist()
     [18, 18, 18]
 
-    From cold random starts P collapses at a λ where a path upwards keeps them:
+    From cold random starts, P collapses at a λ at which an upward path keeps the pairs:
 
     >>> settings = {"lambda_p": 0.1, "fit_linear": False, "random_state": 0}
     >>> path = fmviz.regularization_path(X, y, [0.02, 0.1, 0.5], orders=["cold", "up"], **settings)
@@ -324,13 +324,13 @@ def regularization_path(
 
 
 def lambda_max(X: Any, y: Any, *, standardize: bool | str = "auto", **problem: Any) -> ZeroThreshold:
-    """Return λ_max, the strength from which a factorization machine has no interactions, as an interval.
+    """Return an interval for λ_max, the strength above which a factorization machine has no interactions.
 
-    Above it P = 0 is a minimum, for a convex loss a global one; below it P = 0 is a saddle point. The data
-    determine it through G, the gradient of the risk in the pair weights at the linear fit: for TI and CS it
-    is at least (max|G_ij| − 2λ_p)/4 and at most max|G_ij|/2, for Ω_TI, Ω_CS and Ω_* between
-    max|G_ij| − 2λ_p and max|G_ij|, for ℓ2² and TI by rows −λ_min(G)/2 − λ_p, and 0 where λ_p is at least
-    −λ_min(G)/2. For up to 100 features the interval is tightened by a search for the best descent
+    Above it, P = 0 is a minimum (global for a convex loss); below it, P = 0 is a saddle point. It depends on
+    the data through G, the gradient of the risk with respect to the pair weights at the linear fit: for TI
+    and CS it lies between (max|G_ij| − 2λ_p)/4 and max|G_ij|/2, for Ω_TI, Ω_CS and Ω_* between
+    max|G_ij| − 2λ_p and max|G_ij|; for ℓ2² and TI by rows it is −λ_min(G)/2 − λ_p; and it is 0 if λ_p is at
+    least −λ_min(G)/2. For up to 100 features, the interval is tightened by a search for the best descent
     direction at P = 0, and by a semidefinite program that proves that there is none.
 
     Parameters
@@ -340,7 +340,7 @@ def lambda_max(X: Any, y: Any, *, standardize: bool | str = "auto", **problem: A
     y : (N,) array_like
         The target; -1 and +1 for a binary loss.
     standardize : {"auto", True, False}
-        As for `fmviz.FactorizationMachineRegressor`: the strength is that of the scaled columns.
+        As for `fmviz.FactorizationMachineRegressor`: the strength refers to the scaled columns.
     **problem
         The parameters of the objective, as for `regularization_path`.
 
@@ -348,13 +348,13 @@ def lambda_max(X: Any, y: Any, *, standardize: bool | str = "auto", **problem: A
     -------
     ZeroThreshold
         With ``lower``, ``upper``, the descent ``direction`` at P = 0 just below ``lower``, the matrix
-        ``dual`` that proves ``upper``, and whether the interval is ``loose``.
+        ``dual`` that proves ``upper``, and the flag ``loose``.
 
     Raises
     ------
     ValueError
-        If the model or the regularizer has no such strength, as ℓ1 has none, with an alternative; or if
-        anything is out of range.
+        If the model or the regularizer has no such strength (ℓ1, for example; the message suggests an
+        alternative), or a parameter is out of range.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def lambda_max(X: Any, y: Any, *, standardize: bool | str = "auto", **problem: A
 def checked_strengths(name: str, given: Any) -> set[float]:
     """Return the distinct strengths, or raise ValueError."""
     if isinstance(given, str) or np.ndim(given) != 1:
-        raise ValueError(f"{name} = {given!r} must be a sequence of strengths, for instance [0.1, 0.01].")
+        raise ValueError(f"{name} = {given!r} must be a sequence of strengths, such as [0.1, 0.01].")
     strengths = {finite_number(name, value, low=0) for value in given}
     if not strengths:
         raise ValueError(f"{name} is empty; give at least one strength.")
@@ -378,13 +378,13 @@ def checked_strengths(name: str, given: Any) -> set[float]:
 
 
 def problem_of(X: Any, y: Any, standardize: Any, problem: dict[str, Any]) -> tuple[Problem, Scale]:
-    """Build a problem from keywords, and its scale; ValueError where one is no parameter of the objective."""
+    """Build a problem and its scale from keywords; raise ValueError for unknown ones."""
     named = list(signature(bound).parameters)
     known = [*named, *(name for name in signature(Problem.build).parameters if name not in _GIVEN)]
     if "lambda_sparse" in problem:
         raise ValueError(
-            f"lambda_sparse = {problem['lambda_sparse']!r} is what changes along a path: name the strengths "
-            "in lambdas or grid."
+            f"lambda_sparse = {problem['lambda_sparse']!r} varies along a path: pass the strengths as "
+            "lambdas or grid."
         )
     for name in problem:
         one_of("keyword", name, known)

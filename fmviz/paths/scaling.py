@@ -1,14 +1,14 @@
-r"""One scale for all columns of X, so that the unit and the zero of a column do not decide a fit.
+r"""Standardize the columns of X to make fits independent of their units and offsets.
 
-A column is centred by its weighted mean c_j and divided by its weighted deviation s_j, (x_j − c_j)/s_j. Of a
-function with products of features the centring changes those of fewer features, the linear weights and the
-bias:
+A column is centred by its weighted mean c_j and divided by its weighted standard deviation s_j:
+(x_j − c_j)/s_j. In a function with products of features, centring changes the lower-order products, the
+linear weights and the bias:
 
     b + Σ_j w_j (x_j − c_j)/s_j + Σ_{i<j} W_ij (x_i − c_i)(x_j − c_j)/(s_i s_j)
 
 is the factorization machine with the pair weights W_ij/(s_i s_j), the linear weights
-w_j/s_j − Σ_{i≠j} W_ij c_i/(s_i s_j) and the bias b − Σ_j w_j c_j/s_j + Σ_{i<j} W_ij c_i c_j/(s_i s_j). Where
-a model has no such terms, its columns are divided and not centred.
+w_j/s_j − Σ_{i≠j} W_ij c_i/(s_i s_j) and the bias b − Σ_j w_j c_j/s_j + Σ_{i<j} W_ij c_i c_j/(s_i s_j). If
+a model lacks such terms, its columns are divided but not centred.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ import scipy.sparse as sp
 from fmviz.engine.design import Design
 from fmviz.engine.problem import Problem
 
-# A column of smaller deviation, relative to its largest value, is a constant with rounding errors; and so
-# small a share of rows without a stored value is none.
+# A column with a smaller standard deviation, relative to its largest value, is a constant with rounding
+# errors; a smaller share of rows without a stored value counts as none.
 _CONSTANT = 1e-12
-# Fits take columns in steps of this share of a deviation.
+# Fits round columns to multiples of this fraction of a standard deviation.
 _STEP = 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """What is subtracted from the columns of X, and what they are then divided by.
+    """Offsets and divisors of the columns of X.
 
     Attributes
     ----------
     center, scale : (d,) ndarray
         c and s; zeros and ones leave X as it is.
     moments : pair of (d,) ndarray or None
-        The means and deviations of the columns from which it was learned, if any.
+        The means and standard deviations of the training columns, if any.
     """
 
     center: np.ndarray
@@ -47,23 +47,23 @@ class Scale:
 
     @classmethod
     def of(cls, X: Any, standardize: Any, centered: bool = True, weights: np.ndarray | None = None) -> Scale:
-        """Return the scale that a setting gives the columns of X.
+        """Return the scale of the columns of X under a setting of `standardize`.
 
         Parameters
         ----------
         X : (N, d) ndarray or CSC array
             Finite numbers.
         standardize : {"auto", True, False}
-            The setting; "auto" leaves a sparse X as it is.
+            The setting; "auto" leaves a sparse X unchanged.
         centered : bool
-            Whether columns of a dense X are centred. A sparse X is never.
+            Whether columns of a dense X are centred. Those of a sparse X never are.
         weights : (N,) ndarray, optional
             Weights of the rows.
 
         Raises
         ------
         ValueError
-            If there is no such setting.
+            If the setting is unknown.
         """
         if standardize not in ("auto", True, False):
             raise ValueError(f"standardize = {standardize!r} must be 'auto', True or False.")
@@ -74,15 +74,15 @@ class Scale:
 
     @classmethod
     def of_problem(cls, problem: Problem, standardize: Any, dummies: int = 0) -> Scale:
-        """Return the scale of the features of a problem, without dummy features, the last columns."""
-        # Of models of one higher order alone only dummy features give products of fewer features.
+        """Return the scale of the features of a problem, without dummy features, which come last."""
+        # In models of a single higher order, only dummy features give lower-order products.
         lower = problem.model.order in (None, 2) or problem.model.by_order or dummies > 0
         centered = problem.fit_linear and problem.fit_intercept and lower
         X = problem.design.matrix[:, : problem.design.n_features - dummies]
         return cls.of(X, standardize, centered, problem.sample_weight)
 
     def spread(self, places: np.ndarray, d: int) -> Scale:
-        """Return the scale of d columns of which these are at some places, and the others are 0."""
+        """Return the scale of d columns: this one at given indices, and columns of 0 elsewhere."""
         given = (self.center, self.scale, *(self.moments or ()))
         wide = [np.zeros(d), np.ones(d), np.zeros(d), np.zeros(d)][: len(given)]
         for array, values in zip(wide, given, strict=True):
@@ -90,26 +90,26 @@ class Scale:
         return Scale(wide[0], wide[1], (wide[2], wide[3]) if self.moments else None)
 
     def apply(self, X: Any, rounded: bool = False) -> Any:
-        """Return X with its columns on this scale, dense where they are centred; X itself if nothing changes.
+        """Return X with scaled columns, dense if they are centred; X itself if nothing changes.
 
         Parameters
         ----------
         X : (N, d) ndarray or sparse array
             Some rows.
         rounded : bool
-            Whether to round to steps of 2⁻³⁰, as fits do: in other units the scaled columns are the same but
-            for rounding errors, which a solver may amplify. No prediction notices the steps, and such errors
-            hardly ever reach the next.
+            Whether to round to multiples of 2⁻³⁰, as fits do: a change of units changes scaled columns by
+            rounding errors, which a solver may amplify, and rounding almost always removes these. Its effect
+            on predictions is negligible.
 
         Raises
         ------
         ValueError
-            If X has another number of columns.
+            If X has the wrong number of columns.
         """
         if X.shape[1] != self.scale.size or self.center.shape != self.scale.shape:
             raise ValueError(
-                f"X has {X.shape[1]:,} features, and center_ and scale_ are of {self.center.size:,} and "
-                f"{self.scale.size:,}. Give the same columns; with warm_start=False a fit starts again."
+                f"X has {X.shape[1]:,} features, but center_ and scale_ have {self.center.size:,} and "
+                f"{self.scale.size:,}. Pass the same columns, or start over with warm_start=False."
             )
         if not self.center.any() and (self.scale == 1.0).all():
             return X
@@ -129,16 +129,16 @@ class Scale:
         return scaled
 
     def apply_to(self, problem: Problem, dummies: int = 0) -> Problem:
-        """Return a problem with its features on this scale, dummy features as they are."""
+        """Return a problem with scaled features; dummy features are unchanged."""
         wide = Scale(np.pad(self.center, (0, dummies)), np.pad(self.scale, (0, dummies), constant_values=1.0))
         design = problem.design
         X = wide.apply(design.matrix, rounded=True)
         return problem if X is design.matrix else replace(problem, design=Design(X, design.dtype))
 
     def in_units(self, P: np.ndarray, w: np.ndarray, bias: Any) -> tuple[np.ndarray, np.ndarray, Any]:
-        """Return P, w and b of the factorization machine of X itself that equals this one of scaled columns.
+        """Convert P, w and b from scaled columns to the equivalent factorization machine of the unscaled X.
 
-        They may have further axes before those of P, shape (d, k), of w, shape (d,), and of b.
+        There may be leading axes before those of P, shape (d, k), of w, shape (d,), and of b.
         """
         P, w = P / self.scale[:, None], w / self.scale
         sums = np.einsum("j,...jk->...k", self.center, P)
@@ -147,9 +147,9 @@ class Scale:
 
 
 def moments(X: Any, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weighted mean and deviation of every column; the deviation of a constant is 0 exactly.
+    """Return the weighted mean and standard deviation of every column; exactly 0 for constant columns.
 
-    Sums are numpy's own: those of BLAS depend on its number of threads.
+    Sums use numpy instead of BLAS, whose results depend on the number of threads.
     """
     n, d = X.shape
     share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
@@ -161,7 +161,7 @@ def moments(X: Any, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.n
         empty = 1.0 - np.bincount(column, each, d)
         variance = stored + np.where(empty > _CONSTANT, empty, 0.0) * np.square(mean)
     else:
-        # By columns, without a second matrix.
+        # Column by column, to avoid a second matrix.
         mean = np.array([np.average(column, weights=share) for column in X.T])
         each = zip(X.T, mean, strict=True)
         variance = np.array([np.average(np.square(column - m), weights=share) for column, m in each])

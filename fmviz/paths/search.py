@@ -38,16 +38,15 @@ class Probe:
     Attributes
     ----------
     lambda_sparse : float
-        The strength that was tried.
+        The strength tried.
     used_interactions : int
-        The number of interactions that its fit uses.
+        The number of interactions used by its fit.
     low, high : float
-        The bracket after this probe: too many interactions at `low`, too few at `high`; NaN while the
-        search has no such end yet.
+        The bracket after this probe: too many interactions at `low`, too few at `high`; NaN while unknown.
     snapshot : Snapshot
         The final snapshot of the fit.
     status : {"searching", "found", "not reachable"}
-        The last probe has the outcome of the search.
+        The state of the search; the last probe has the outcome.
     message : str
         The status as a sentence.
     """
@@ -87,12 +86,12 @@ def find_lambda(
     should_stop: Callable[[], bool] = lambda: False,
     **problem: Any,
 ) -> Iterator[Probe]:
-    """Search the strength λ whose fit uses a given number of interactions (atarashi2021, 8.3).
+    """Search for the strength λ at which a fit uses a given number of interactions (atarashi2021, 8.3).
 
-    Fits the grid from its largest strength down, until a fit uses more than the target: this strength and the
-    previous one are the bracket, which is then bisected. The search ends when a fit uses an accepted number,
-    or as *not reachable* when the grid has no bracket or the bracket is narrower than `narrowest`. Every fit
-    has the same random start.
+    The grid is fitted downward from its largest strength until a fit uses more interactions than the target;
+    this strength and the previous one form the bracket, which is then bisected. The search ends when a fit
+    uses an accepted number, or as *not reachable* if the grid contains no bracket or the bracket becomes
+    narrower than `narrowest`. All fits have the same random start.
 
     Parameters
     ----------
@@ -105,13 +104,13 @@ def find_lambda(
         1,035, and so for any target: from the largest binomial coefficient j(j − 1)/2 up to the target, which
         feature selection can reach, to the next one.
     grid : sequence of float
-        The strengths among which to find the bracket.
+        The strengths searched for a bracket.
     narrowest : float
-        The width at which the search gives up.
+        The width of the bracket at which the search stops.
     solver, max_iter, tol, init_scale, random_state, standardize, **problem
         As for `regularization_path`.
     should_stop : callable
-        Called between epochs and between fits; a stopped search yields no final status.
+        Called between epochs and fits; a stopped search yields no final status.
 
     Yields
     ------
@@ -121,7 +120,7 @@ def find_lambda(
     Raises
     ------
     ValueError
-        If anything is out of range or does not fit together.
+        If a parameter is out of range, or parameters are incompatible.
 
     Examples
     --------
@@ -168,17 +167,17 @@ def search_lambda(
     random_state: Any = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Probe]:
-    """Search as `find_lambda` does, for a given problem, whatever its own λ.
+    """Search like `find_lambda` for a given problem, ignoring its λ.
 
-    `start` is as for `regularization_path`. With `order` "down" or "up" fits start from that of the next
-    larger strength so far, or of the next smaller one, and the grid is taken in that direction: the fits are
-    then those of a path, and none can be reproduced alone.
+    `start` is as for `regularization_path`. With `order` "down" or "up", fits start from the fit at the next
+    larger or next smaller strength so far, and the grid is traversed in that direction. The fits then form a
+    path, and none can be reproduced alone.
     """
     target = whole_number("target_interactions", target_interactions, 0)
     accept = accepted_range(target_interactions) if accept is None else accept
     least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
     if not least <= target <= most:
-        raise ValueError(f"accept = {accept!r} does not hold the target {target:,}; widen it.")
+        raise ValueError(f"accept = {accept!r} does not contain the target {target:,}; widen it.")
     strengths = sorted(checked_strengths("grid", grid), reverse=order != "up")
     rng = np.random.default_rng(random_state)
     method = chosen_solver(problem, solver) if order == "cold" else path_solver(problem, solver)
@@ -190,7 +189,7 @@ def search_lambda(
     def fit(strength: float) -> Snapshot | None:
         before = [other for other in fits if (other < strength) == (order == "up")]
         near = min(before, key=lambda other: abs(other - strength), default=None)
-        # The same draws each time, so that a cold fit at the resulting strength can be reproduced alone.
+        # The same draws each time, to make a cold fit at the resulting strength reproducible alone.
         begin = first if near is None else fits[near]
         if order == "cold":
             begin = cold_start(problem.at(lambda_sparse=strength), first, start)
@@ -253,18 +252,18 @@ def _search(
 def _failure(
     low: float, high: float, used: int, target: int, waiting: list[float], narrowest: float, pairs: int
 ) -> str | None:
-    """Return why the search must end without success, or None."""
+    """Return the reason why the search fails, or None."""
     if np.isnan(high) and not waiting:
         return (
             f"Not reachable: even the largest strength of the grid, {low:g}, leaves {used:,} interactions. "
             "Add larger strengths to the grid."
         )
     if np.isnan(low) and used == pairs:
-        return f"Not reachable: all {pairs:,} pairs there are, are used. Ask for fewer."
+        return f"Not reachable: all {pairs:,} pairs are used. Choose a smaller number."
     if np.isnan(low) and not waiting:
         return (
             f"Not reachable: even the smallest strength of the grid, {high:g}, leaves only {used:,} "
-            "interactions. Add smaller strengths, or start with larger entries."
+            "interactions. Add smaller strengths, or increase the scale of the start."
         )
     if high - low < narrowest:
         return (

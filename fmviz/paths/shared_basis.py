@@ -16,13 +16,13 @@ from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 from .validation import Folds, Trial, Validation, parts_of, trials_along, until_worse
 
 LARGEST_SHARE, SMALLEST_SHARE = 0.5, 2e-3
-"""The ends of the path, as shares of λ_max."""
+"""The ends of the path, as fractions of λ_max."""
 _COUNT, _PATIENCE = 12, 3
-# Fits are compared by their predictions; a certificate takes longer than an epoch.
+# Fits are compared by their predictions; a certificate costs more than an epoch.
 _BUDGET = Budget(epochs=20, tol=1e-3, report_every=None, certify_every=None)
-# Settings for several bases an epoch.
+# Settings for several bases per epoch.
 _QUICK = {"bases": 10, "accuracy": 1e-4}
-# The number of predictions from which a single held-out part is enough.
+# The number of predictions from which a single held-out part suffices.
 _MANY = 5_000
 
 
@@ -38,19 +38,19 @@ def search_basis_strength(
 ) -> Generator[Trial, None, Validation]:
     """Choose λ by the mean loss on held-out rows; yield every trial.
 
-    The path goes down from half of λ_max, each fit from the previous one, and ends early where validation
-    keeps getting worse. λ_w is the default of the estimators.
+    The path runs downward from half of λ_max, each fit warm-started from the previous one, and stops early if
+    the validation loss keeps increasing. λ_w is the default of the estimators.
 
     Parameters
     ----------
     problem : Problem
-        A problem of the model "shared_basis", with all rows; its strengths are ignored.
+        The problem of all rows, with the model "shared_basis"; its strengths are ignored.
     folds : sequence of (int ndarray, int ndarray)
         Training rows and held-out rows.
     rng : numpy Generator
         Draws the starts.
     solver : Solver
-        The solver; its settings are kept, except those for the number of bases that an epoch adds.
+        The solver; its settings are kept, except the number of bases added per epoch.
     count, patience, should_stop
         As for `fmviz.paths.validation.search_strengths`.
 
@@ -61,7 +61,7 @@ def search_basis_strength(
     Raises
     ------
     ValueError
-        If it is stopped before the first fit.
+        If the search is stopped before the first fit.
     """
     quick = {name: value for name, value in _QUICK.items() if name in solver.settings}
     method = get_solver(solver.name, solver.settings | quick)

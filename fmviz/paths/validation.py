@@ -31,45 +31,45 @@ Measure = Callable[[Problem, Parameters], float]
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 LINEAR_SHARES = (50.0, 15.0, 5.0, 1.5, 0.5, 0.15, 0.05, 0.01)
-"""The λ_w to try on linear fits, as shares of `References.lambda_w`."""
+"""The λ_w tried on linear fits, as multiples of `References.lambda_w`."""
 SHRINKAGE_SHARES = (0.02, 0.2)
-"""The λ_p to try, each with a path over λ, as shares of `References.lambda_p`."""
+"""The λ_p tried, each with a path over λ, as multiples of `References.lambda_p`."""
 _PATIENCE = 5
-# Around the best trial strengths are changed by this factor, as often as any of them makes it better.
+# Strengths around the best trial are varied by this factor as long as the loss decreases.
 _FACTOR = 10.0**0.5
 _ROUNDS = 2
-# Down to this share of the smallest strength tried before.
+# The lower limit, as a fraction of the smallest strength tried before.
 _FURTHER = 0.01
-# A strength rises so much at the most: without any signal every larger one may predict better.
+# The maximum increase of a strength: without any signal, every larger one may predict better.
 _LARGER = 1e4
-# A single held-out part is divided by so many for a standard error.
+# The number of parts of a single held-out set for its standard error.
 _PIECES = 5
 _LOST = 0.05
-# The path of the next λ_p starts so many strengths before the best of the previous path, from its fit there.
+# The path of the next λ_p starts this many strengths before the best one of the previous path, from its fit.
 _OVERLAP = 4
-# λ_w is no longer lowered once linear fits have become worse so many times in a row.
+# λ_w is no longer lowered after linear fits have become worse this many times in a row.
 _LINEAR_PATIENCE = 2
-# The least relative decrease of a loss that counts.
+# The smallest relative decrease of a loss that counts as an improvement.
 _GAIN = 1e-4
-# Fits are compared by their predictions, which converge long before the last weights do.
+# Fits are compared by their predictions, which converge long before the smallest weights.
 _BUDGET = Budget(epochs=100, tol=1e-3, fall=1e-4, report_every=None, certify_every=None)
-# The number of rows from which a single held-out part is enough.
+# The number of rows from which a single held-out part suffices.
 _MANY_ROWS = 5_000
 _FOLDS = 5
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One pair of λ_p and λ, tried on every fold.
+    """A pair of λ_p and λ, tried on every fold.
 
     Attributes
     ----------
     lambda_w, lambda_p, lambda_sparse : float
         The strengths.
     losses : tuple of float
-        The mean loss on the held-out rows, for every fold, or for fifths of a single held-out part.
+        The mean loss on the held-out rows of every fold, or of fifths of a single held-out part.
     interactions, pairs : tuple of int
-        The number of pairs of features that the fit of every fold uses, and of pairs of their groups.
+        The numbers of feature pairs, and of group pairs, used by the fit of every fold.
     """
 
     lambda_w: float
@@ -81,7 +81,7 @@ class Trial:
 
     @property
     def used_interactions(self) -> float:
-        """The mean number of pairs of features that the fits use."""
+        """The mean number of used feature pairs."""
         return float(np.mean(self.interactions))
 
     @property
@@ -91,13 +91,13 @@ class Trial:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the mean of the losses; NaN for a single one."""
+        """The standard error of the mean loss; NaN for a single loss."""
         k = len(self.losses)
         return float(np.std(self.losses, ddof=1) / np.sqrt(k)) if k > 1 else float("nan")
 
     @property
     def message(self) -> str:
-        """The trial in a sentence."""
+        """A sentence that describes the trial."""
         shrinkage = f"λ_p = {typeset(self.lambda_p)}, " if self.lambda_p else ""
         return (
             f"{shrinkage}λ = {typeset(self.lambda_sparse)}: validation loss {self.loss:.5g}, "
@@ -105,7 +105,7 @@ class Trial:
         )
 
     def record(self) -> dict[str, float]:
-        """Return the scalars: one row of `Validation.frame`."""
+        """Return the scalars as a row of `Validation.frame`."""
         return {
             "lambda_w": self.lambda_w,
             "lambda_p": self.lambda_p,
@@ -127,9 +127,9 @@ class Validation:
     best : Trial
         The chosen trial.
     start : Parameters
-        The fit of `best` on the training rows of the first fold.
+        The parameters of the fit of `best` to the training rows of the first fold.
     init_scale : float
-        The size of the random starts.
+        The standard deviation of the random starts.
     """
 
     trials: list[Trial]
@@ -139,24 +139,25 @@ class Validation:
 
     @property
     def message(self) -> str:
-        """The choice in a sentence or two."""
+        """One or two sentences that describe the choice."""
         best, tried = self.best, [trial.lambda_sparse for trial in self.trials]
         shrinkage = f", λ_p = {typeset(best.lambda_p)}" if best.lambda_p else ""
         least = min(self.trials, key=lambda trial: trial.loss)
         how = "the best" if best is least else "the sparsest within one standard error of the best"
         at_edge = best.lambda_sparse == min(tried) and best is least
-        edge = " Smaller λ may predict better still: this is the smallest that was tried." if at_edge else ""
+        edge = " An even smaller λ may predict better: this is the smallest one tried." if at_edge else ""
         return (
-            f"Chosen on rows kept out of training: λ = {typeset(best.lambda_sparse)}{shrinkage} "
+            f"Chosen on held-out rows: λ = {typeset(best.lambda_sparse)}{shrinkage} "
             f"and λ_w = {typeset(best.lambda_w)}, {how} of {len(tried)} fits with λ from "
             f"{typeset(max(tried))} to {typeset(min(tried))}.{edge}"
         )
 
     @property
     def sparsest(self) -> Trial:
-        """The trial of fewest pairs, but some, whose loss is within one standard error of the least.
+        """The trial with the fewest pairs (at least one) within one standard error of the lowest loss.
 
-        Where there is hardly any noise, that is little: a twentieth of what pairs gain may be lost, too.
+        If there is little noise and the standard error is small, up to a twentieth of the gain of the pairs
+        may be lost instead.
         """
         least = min(self.trials, key=lambda trial: trial.loss)
         fewest = min(self.trials, key=lambda trial: sum(trial.interactions))
@@ -166,12 +167,12 @@ class Validation:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A table with a row for each trial."""
+        """A table with one row per trial."""
         return pd.DataFrame.from_records([trial.record() for trial in self.trials])
 
 
 def default_folds(y: np.ndarray, stratified: bool, rng: np.random.Generator) -> list[tuple[Any, Any]]:
-    """Return five folds for fewer than 5,000 rows, else a held-out quarter; stratified for classes."""
+    """Return five folds for fewer than 5,000 rows, otherwise a held-out quarter; stratified by class."""
     from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
     seed = int(rng.integers(2**31))
@@ -201,11 +202,11 @@ def search_strengths(
 ) -> Generator[Trial, None, Validation]:
     """Choose λ_w, λ_p and λ by the mean loss on held-out rows; yield every trial.
 
-    λ_w is chosen first, by linear fits. Then, for each λ_p, a path over λ runs in all folds together: down
-    from the λ_max of the data, each fit from the previous one, where solvers can escape P = 0 under the
-    regularizer, and else up. It ends early where validation keeps getting worse, and that of the second λ_p
-    starts a little before the best of the first. Last, all three are changed around the best trial, one at a
-    time by steps of √10, as long as that predicts better.
+    λ_w is chosen first, by linear fits. Then, for each λ_p, a warm-started path over λ is fitted in all
+    folds: downward from the λ_max of the data if solvers can escape P = 0 with the regularizer, and otherwise
+    upward. A path stops early if the validation loss keeps increasing, and the path of the second λ_p starts
+    a little before the best λ of the first. Finally, all three strengths are varied around the best trial,
+    one at a time by factors of √10, as long as the loss decreases.
 
     Parameters
     ----------
@@ -218,14 +219,14 @@ def search_strengths(
     solver : str or Solver
         As for `iterate`.
     one_se : bool
-        Whether to take the fit of fewest pairs whose loss is within one standard error of the least.
+        Whether to choose the fit with the fewest pairs within one standard error of the lowest loss.
     count : int
         The number of strengths λ of a path.
     patience : int
-        The number of consecutive strengths with a worse validation loss that end a path; fits without any
-        pair do not count.
+        The number of consecutive strengths with a higher validation loss after which a path stops; fits
+        without any pair do not count.
     groups : sequence of str, optional
-        The column of a table behind every feature. Then pairs of columns are counted for `one_se`.
+        The table column of every feature. If given, `one_se` counts pairs of columns.
     measure, each
         As for `trials_along`.
     should_stop : callable
@@ -238,7 +239,7 @@ def search_strengths(
     Raises
     ------
     ValueError
-        If it is stopped before the first fit.
+        If the search is stopped before the first fit.
     """
     parts = parts_of(problem, folds)
     codes = None if groups is None else np.unique(groups, return_inverse=True)[1]
@@ -303,9 +304,10 @@ def _refined(
     attempt: Attempt,
     should_stop: Callable[[], bool],
 ) -> Iterator[tuple[Trial, list[Parameters]]]:
-    """Yield trials from the best one on, one strength at a time, as long as that predicts better.
+    """Yield trials starting from the best one, varying one strength at a time, as long as the loss decreases.
 
-    λ_w was chosen by linear fits, to which the pairs are noise: beside the pairs it may be far too large.
+    λ_w was chosen by linear fits, in which the pairs are noise: with pairs in the model, it may be far too
+    large.
     """
     start = best
     for _ in range(_ROUNDS):
@@ -334,7 +336,7 @@ def _refined(
 
 
 def parts_of(problem: Problem, folds: Folds) -> Parts:
-    """Return the problems of the training rows and of the held-out rows of all folds."""
+    """Return the problems of the training rows and the held-out rows of all folds."""
     pieces = _PIECES if len(folds) == 1 else 1
     return [
         (problem.of_rows(train), [problem.of_rows(piece) for piece in np.array_split(held_out, pieces)])
@@ -356,25 +358,25 @@ def trials_along(
     each: Each = map,
     should_stop: Callable[[], bool],
 ) -> Iterator[tuple[Trial, list[Parameters]]]:
-    """Follow a path over λ in all folds together; yield every trial with the fits to the training rows.
+    """Fit a path over λ in all folds jointly; yield every trial with the fits to the training rows.
 
     Parameters
     ----------
     parts, starts
-        The problems of every fold, and where the first fit to its training rows starts.
+        The problems of every fold, and the starts of the first fits to their training rows.
     strengths, order, budget, should_stop
         As for `fmviz.paths.iterate_path`.
     method : Solver
         The solver.
     rng : numpy Generator
-        The source of the solver's draws. Folds share it where `each` is ``map``; otherwise every fold has a
-        generator of its own, since they need not be fitted in order.
+        The source of the solver's draws. Folds share it if `each` is ``map``; otherwise every fold has a
+        separate generator, since folds may run in any order.
     codes : (d,) int ndarray, optional
-        The group of every feature. Then pairs of groups are counted, too.
+        The group of every feature. If given, pairs of groups are also counted.
     measure : callable, optional
-        What is least for the best parameters, given held-out rows and parameters; by default the mean loss.
+        The criterion to minimize, a function of held-out rows and parameters; by default the mean loss.
     each : callable
-        Like ``map``, calls a function with every fold's path, in parallel if it likes.
+        Applies a function to the path of every fold, like ``map``, possibly in parallel.
     """
     draws = [rng] * len(parts) if each is map else rng.spawn(len(parts))
     paths = [
@@ -404,7 +406,7 @@ def trials_along(
 
 
 def _pairs_of_groups(parameters: Parameters, codes: np.ndarray) -> int:
-    """Return the number of pairs of different groups of features that share a column of P."""
+    """Return the number of pairs of distinct feature groups that share a column of P."""
     used = (parameters.P != 0).reshape(-1, *parameters.P.shape[-2:])
     shared = np.zeros((codes.max() + 1,) * 2, dtype=bool)
     for support in used:
@@ -415,7 +417,7 @@ def _pairs_of_groups(parameters: Parameters, codes: np.ndarray) -> int:
 
 
 def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = lambda step: None) -> End:
-    """Exhaust a generator and return its result; `tell` is called with every step."""
+    """Exhaust a generator and return its result, calling `tell` with every step."""
     try:
         while True:
             tell(next(steps))
@@ -425,7 +427,7 @@ def finished(steps: Generator[Step, None, End], tell: Callable[[Step], Any] = la
 
 
 def _linear_strength(problem: Problem, parts: Parts) -> float:
-    """Return the λ_w with the best linear fits on held-out rows."""
+    """Return the λ_w whose linear fits have the lowest loss on held-out rows."""
     reference = linear_reference(problem)
     if not problem.fit_linear or reference == 0.0:
         return problem.lambda_w
@@ -450,11 +452,11 @@ def _linear_strength(problem: Problem, parts: Parts) -> float:
 def until_worse(
     trials: Iterable[tuple[Trial, list[Parameters]]], patience: int
 ) -> Iterator[tuple[Trial, list[Parameters]]]:
-    """Yield the trials along a path, up to so many consecutive ones with a worse loss."""
+    """Yield the trials along a path until `patience` consecutive ones have a higher loss."""
     least, worse = float("inf"), 0
     for trial, fits in trials:
         yield trial, fits
-        # Fits without a pair are all the same, and say nothing of what comes.
+        # All fits without a pair are the same, and do not predict the rest of the path.
         if trial.used_interactions:
             worse = 0 if _improves(trial.loss, least) else worse + 1
         least = min(least, trial.loss)
@@ -463,5 +465,5 @@ def until_worse(
 
 
 def _improves(loss: float, least: float) -> bool:
-    """Return whether a loss, negative for a score, is less than the least so far by a share that counts."""
+    """Return whether a loss (negative for a score) is sufficiently below the lowest so far."""
     return loss < least * (1.0 - _GAIN if least > 0.0 else 1.0 + _GAIN)

@@ -1,4 +1,4 @@
-"""Parse cells as people write them: numbers with units, words in any case, dates and times."""
+"""Parse cells in common notations: numbers with units, words in any case, dates and times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pandas as pd
 from fmviz.engine.errors import LARGEST
 
 STRAY = 0.05
-"""The largest share of other words in a column of numbers or dates."""
+"""The maximum share of other words in a column of numbers or dates."""
 
 NOTHING = ("NaN", "nan", "-nan", "-NaN", "#N/A", "#NA", "<NA>", "NULL", "null", "#N/A N/A")
 """Words that are missing values in every column."""
@@ -33,18 +33,18 @@ def is_number(values: pd.Series) -> bool:
 
 
 def words_of(values: pd.Series) -> np.ndarray:
-    """Return values as strings, None where one is missing; integers without a decimal point."""
+    """Return values as strings, None if missing; integers without a decimal point."""
     return _each(values, lambda value: f"{value:.15g}" if isinstance(value, float) else str(value))
 
 
 def _each(values: pd.Series, function: Callable[[Any], Any]) -> np.ndarray:
-    """Return a function of every value, None where one is missing."""
+    """Apply a function to every value; None if missing."""
     codes, different = pd.factorize(values)
     return np.array([*map(function, different), None], dtype=object)[codes]
 
 
 def levels_of(values: pd.Series) -> list[str]:
-    """Return the unique values as strings: by size if all are numbers, else by letters."""
+    """Return the unique values as strings, sorted numerically if all are numbers, else alphabetically."""
     words = sorted(set(words_of(values)))
     numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce")
     if numbers.notna().all():
@@ -53,7 +53,7 @@ def levels_of(values: pd.Series) -> list[str]:
 
 
 def cleaned(values: pd.Series) -> pd.Series:
-    """Return words without blanks at their ends, and with single blanks inside; other values unchanged."""
+    """Strip words and collapse inner whitespace; other values are unchanged."""
     if not (pd.api.types.is_string_dtype(values) or pd.api.types.is_object_dtype(values)):
         return values
     words = _each(values, lambda word: (" ".join(word.split()) or None) if isinstance(word, str) else word)
@@ -61,7 +61,7 @@ def cleaned(values: pd.Series) -> pd.Series:
 
 
 def in_one_case(words: Collection[str]) -> dict[str, str]:
-    """Map words that differ from a more frequent one in their capitals alone to that one."""
+    """Map words to the most frequent spelling that differs only in case."""
     counts = Counter(words)
     best: dict[str, str] = {}
     for word in sorted(counts, key=lambda word: (-counts[word], word)):
@@ -70,12 +70,12 @@ def in_one_case(words: Collection[str]) -> dict[str, str]:
 
 
 def some(words: Sequence[str]) -> list[str]:
-    """Return words at even distances, at most 500."""
+    """Return at most 500 evenly spaced words."""
     return [words[place] for place in np.linspace(0, len(words) - 1, min(len(words), _SAMPLE)).astype(int)]
 
 
 def shortened(words: str, most: int) -> str:
-    """Return words, cut off after so many characters."""
+    """Return words truncated to a maximum number of characters."""
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
@@ -96,7 +96,7 @@ _MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "bn": 
 
 def _pattern(decimal: str) -> re.Pattern[str]:
     point, divider = (",", r"\.") if decimal == "comma" else (r"\.", ",")
-    # In India 62,74,817.
+    # Indian grouping: 62,74,817.
     digits = (
         rf"\d{{1,3}}(?:{divider}\d{{2,3}})*{divider}\d{{3}}(?!\d)|\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)|\d+"
     )
@@ -115,20 +115,20 @@ _PATTERNS = {decimal: _pattern(decimal) for decimal in ("point", "comma")}
 
 @dataclass(frozen=True)
 class Notation:
-    """How the cells of a column write numbers.
+    """Number format of a column.
 
     Attributes
     ----------
     decimal : {"point", "comma"}
-        The decimal sign; the other one divides thousands, as do blanks and apostrophes.
+        The decimal sign; the other one separates thousands, as do blanks and apostrophes.
     unit : str
-        What stands before or after the numbers, such as "$", "%" or "months".
+        A prefix or suffix of the numbers, such as "$", "%" or "months".
     missing : str
         A word that stands for a missing value; empty if there is none.
     habits : str
-        Other conventions in use, with blanks between: "parentheses", "multiples", "plus", "bound".
+        Other conventions, separated by blanks: "parentheses", "multiples", "plus", "bound".
     ambiguous : str
-        A cell that the other decimal sign would read as another number; empty if there is none.
+        A cell that is a different number with the other decimal sign; empty if there is none.
     """
 
     decimal: str = "point"
@@ -138,7 +138,7 @@ class Notation:
     ambiguous: str = ""
 
     def sentence(self, example: str) -> str:
-        """Return how the numbers are read, with a cell of them, where that is worth saying; else ""."""
+        """Return a sentence on the number format with an example cell, or "" if it is ordinary."""
         said = [f"in {self.unit}"] if self.unit else []
         said += ["with a decimal comma"] if self.decimal == "comma" else []
         said += [_HABITS[habit] for habit in self.habits.split()]
@@ -146,8 +146,8 @@ class Notation:
         return f"{words} {self.missing!r} is a missing value.".strip() if self.missing else words
 
     def question(self, name: str) -> tuple[str, str]:
-        """Return which decimal sign was taken, and the option of reading for the other one."""
-        question = f"Column {name!r} holds {self.ambiguous!r}, which is read with a decimal {self.decimal}."
+        """Return the assumed decimal sign, and the reading option for the other one."""
+        question = f"Column {name!r} contains {self.ambiguous!r}, read with a decimal {self.decimal}."
         return question, f"decimal={'comma' if self.decimal == 'point' else 'point'}"
 
 
@@ -160,7 +160,7 @@ _HABITS = {
 
 
 def _number(word: str, decimal: str) -> tuple[float, str, tuple[str, ...]] | None:
-    """Return the number that a cell writes, its unit, and the conventions in use; None if there is none."""
+    """Return the number in a cell, its unit, and its conventions; None if it is not a number."""
     match = _PATTERNS[decimal].fullmatch(word.translate(_SIGNS).strip())
     if match is None or bool(match["parentheses"]) != bool(match["close"]):
         return None
@@ -174,7 +174,7 @@ def _number(word: str, decimal: str) -> tuple[float, str, tuple[str, ...]] | Non
 
 
 def is_written_number(word: str) -> bool:
-    """Return whether a cell writes a number, with a decimal point or a decimal comma."""
+    """Return whether a cell is a number, with a decimal point or a decimal comma."""
     return any(_number(word, decimal) is not None for decimal in _PATTERNS)
 
 
@@ -183,7 +183,7 @@ def _singular(unit: str) -> str:
 
 
 def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
-    """Return values as float64; NaN where one is missing, not a number, infinite or beyond `LARGEST`."""
+    """Return values as float64; NaN if missing, not a number, infinite or beyond `LARGEST`."""
     if is_number(values) or pd.api.types.is_bool_dtype(values):
         numbers = values.astype("float64").to_numpy(na_value=np.nan).copy()
     else:
@@ -211,25 +211,25 @@ _DECIMAL = {
     )
     for sign, point, other in (("comma", ",", r"\."), ("point", r"\.", ","))
 }
-"""What proves a decimal sign: too few or too many digits for thousands, or the other one as their divider."""
+"""Evidence for a decimal sign: too few or too many digits for thousands, or the other sign as separator."""
 _EITHER = re.compile(r"[^\d.,]*[1-9]\d{0,2}[.,]\d{3}[^\d.,]*")
 
 
 def decimal_signs(words: Sequence[str]) -> set[str]:
-    """Return the decimal signs that words prove: "20,6" and "0,465" a comma, "1,037" neither."""
+    """Return the decimal signs proved by words: "20,6" and "0,465" prove a comma, "1,037" neither."""
     sample = some(words)
     return {sign for sign, proof in _DECIMAL.items() if any(proof.fullmatch(word) for word in sample)}
 
 
 def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
-    """Return how the words of a column write numbers, None if they write none.
+    """Return the number format of the words of a column, None if they are not numbers.
 
     Parameters
     ----------
     values : Series
         Words; `cleaned`, without missing values.
     usual : {"point", "comma"}
-        The decimal sign where the cells of the column prove none.
+        The decimal sign if the cells of the column prove none.
     """
     counts = values.value_counts().rename(str)
     words = counts.index.tolist()
@@ -240,18 +240,18 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
         return None
     read = {word: number for word in words if (number := _number(word, decimal)) is not None}
     units = list(dict.fromkeys(unit for _, unit, _ in read.values() if unit))
-    # Codes, such as 00501 and 00501x, are no numbers.
+    # Codes, such as 00501 and 00501x, are not numbers.
     coded = any(re.match(r"[^\d+-]*0\d+(?![\d.,])", word) for word in read)
     if not read or coded or len(set(map(_singular, units))) > 1:
         return None
     stray = counts.drop(list(read))
-    # One word again and again is a stand-in.
+    # A single repeated word stands for missing values.
     again = len(stray) and 1 < stray.iloc[0] <= 0.5 * len(values) and len(read) > 2
     missing = stray.index[0] if again else ""
     if stray.drop(missing, errors="ignore").sum() > STRAY * len(values):
         return None
     unit = max(units, key=len, default="")
-    # Nobody writes money with three decimals, and "1.037" is one point only where commas are usual.
+    # Money never has three decimals, and "1.037" is ambiguous only if decimal commas are usual.
     sure, sign = bool(proofs or re.fullmatch(_CURRENCY, unit)), "," if decimal == "point" else "."
     either = next((word for word in read if not sure and sign in word and _EITHER.fullmatch(word)), "")
     habits = {habit for *_, own in read.values() for habit in own}
@@ -279,16 +279,16 @@ _ZONE = re.compile(
 
 @dataclass(frozen=True)
 class DateFormat:
-    """How the cells of a column write dates or times.
+    """Date or time format of a column.
 
     Attributes
     ----------
     form : str
         A format of `strptime`; "datetime" for a column of dates; "ISO" for dates of ISO 8601 of any length.
     ambiguous : bool
-        Whether all cells are dates in the other order of day and month, too.
+        Whether all cells are also valid dates with day and month exchanged.
     zones : bool
-        Whether offsets from UTC were left out: dates are in the time of the clock that was written down.
+        Whether offsets from UTC were dropped: dates are in local time as written.
     """
 
     form: str
@@ -296,12 +296,12 @@ class DateFormat:
     zones: bool = False
 
     def sentence(self, name: str) -> str:
-        """Return how times of a column were read, where that is worth saying; else ""."""
-        said = f"Times of column {name!r} are those of the clock as written, without their offset."
+        """Return a sentence on how times of a column were read, or "" if they were unambiguous."""
+        said = f"Times of column {name!r} are local times as written, without their offset."
         return said if self.zones else ""
 
     def question(self, name: str) -> tuple[str, str]:
-        """Return which order of day and month was taken, and the option of reading for the other one.
+        """Return the assumed order of day and month, and the reading option for the other one.
 
         Empty if only one order is possible.
         """
@@ -310,13 +310,13 @@ class DateFormat:
         return (question, f"dates={other}") if self.ambiguous else ("", "")
 
 
-# Years from now in which dates with two digits for the year may lie.
+# The number of years from now up to which two-digit years are in the future.
 _SOON = 10
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _clock(word: str) -> str:
-    """Return a date without its offset from UTC, and with a blank before the time."""
+    """Return a date without its offset from UTC, with a blank before the time."""
     word = " ".join(re.sub(r"^(\d{4}-\d\d-\d\d)T", r"\1 ", word.strip()).split())
     if ":" in word:
         word = _ZONE.sub(lambda match: (match["half"] or "").upper().replace(".", ""), word)
@@ -324,21 +324,21 @@ def _clock(word: str) -> str:
 
 
 def _parsed_dates(words: Sequence[str | None], form: str) -> pd.Series:
-    """Return words as dates without a zone, NaT where one is none."""
+    """Parse words as dates without a time zone; NaT if a word is not a date."""
     form = "ISO8601" if form == "ISO" else form
     dates = pd.to_datetime(pd.Series(words, dtype="str"), format=form, errors="coerce", utc=True)
     return dates.dt.tz_localize(None)
 
 
 def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
-    """Return how a column writes dates, None if it holds none.
+    """Return the date format of a column, None if it has no dates.
 
     Parameters
     ----------
     values : Series
         The column.
     order : {"auto", "day", "month"}
-        What comes first where both are numbers of two digits.
+        The first of day and month if both are two-digit numbers.
     """
     if pd.api.types.is_datetime64_any_dtype(values):
         return DateFormat("datetime")
@@ -348,7 +348,7 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
     if words and all(map(_COMPACT.fullmatch, words)):
         return DateFormat("%Y%m%d")
     sample = some(words)
-    # Trying all formats on thousands of columns of words takes long.
+    # Trying all formats on thousands of text columns is slow.
     if sum(map(bool, map(_DATED.search, sample))) <= (1 - STRAY) * len(sample):
         return None
     clock = list(map(_clock, words))
@@ -377,7 +377,7 @@ def _is_date(word: str, form: str) -> bool:
 
 
 def dates_of(values: pd.Series, form: str) -> pd.Series:
-    """Parse dates as the clock shows them, of the format of a `DateFormat`; NaT where one does not parse."""
+    """Parse dates in the format of a `DateFormat`, as local times; NaT if parsing fails."""
     if pd.api.types.is_datetime64_any_dtype(values):
         return values.dt.tz_localize(None)
     if form == "datetime":
@@ -386,7 +386,7 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
     words = [*map(_clock, map(str, different)), None]
     dates = _parsed_dates(words, form)
     if "%y" in form:
-        # Two digits are a year that has been, or comes soon.
+        # Two-digit years are in the past or the near future.
         late = dates > pd.Timestamp.now() + pd.DateOffset(years=_SOON)
         dates = dates.where(~late, dates - pd.DateOffset(years=100))
     # ISO dates are never ambiguous.
@@ -402,7 +402,7 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
 def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:
     """Return the parts of dates as columns ``<name>.year``, month, weekday, hour and trend, in days.
 
-    Of a time of the day the hour alone, with its fraction.
+    A time of day has only the hour, with its fraction.
     """
     dates, name = dates_of(values, form), str(values.name)
     hour = dates.dt.hour.astype("float64")

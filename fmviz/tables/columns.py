@@ -1,4 +1,4 @@
-"""The columns of a table as features: what is learned of each, and the sparse blocks that it becomes."""
+"""Encoding of table columns as sparse blocks of features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fmviz.tables.scaling import Scaling
 
 Missing = Literal["drop", "impute", "mark"]
 MISSING: tuple[Missing, ...] = ("drop", "impute", "mark")
-"""Drop rows with a missing value; impute the mean, or no level; or impute, and add an indicator feature."""
+"""Drop rows with a missing value; impute the mean, or no level; or impute and add an indicator feature."""
 
 ScalingKind = Literal["standard", "range", "none"]
 SCALINGS: tuple[ScalingKind, ...] = ("standard", "range", "none")
@@ -32,12 +32,12 @@ SCALINGS: tuple[ScalingKind, ...] = ("standard", "range", "none")
 OTHER = "(other)"
 _MISSING = "(missing)"
 _LONGEST = 100
-# Words of fewer texts identify single rows.
+# Words in fewer texts identify single rows.
 _FEWEST_TEXTS = 5
 _FEWEST_VALUES = 4
-# The trend of dates has so many times as many functions: it holds what happened from week to week.
+# The factor for the number of functions of the trend of dates, which captures changes from week to week.
 _FINER = 3
-# Values beyond `size` that have a function each nonetheless: the hours of a day among 20.
+# The factor on `size` up to which every value has its own function, such as 24 hours for a size of 20.
 _SPARE = 1.6
 YES = ("yes", "true", "1", "1.0", "y", "t", "on", "ja", "oui", "si", "sí", "positive", "present")
 """Words for yes."""
@@ -46,14 +46,14 @@ _NO = ("no", "false", "0", "0.0", "n", "f", "off", "nein", "non", "negative", "a
 
 @dataclass(frozen=True)
 class Basis:
-    """A basis of functions of a number, at most two of which are not zero at any value; they sum to 1.
+    """Basis of functions of a number: at most two are non-zero at any value, and they sum to 1.
 
     Attributes
     ----------
     degree : {0, 1}
-        Bins, or hat functions: linear B-splines.
+        0 for bins, 1 for hat functions (linear B-splines).
     knots : tuple of float
-        The ends of the bins, or where the hats have their tops.
+        The ends of the bins, or the peaks of the hats.
     """
 
     degree: Annotated[int, Interval(ge=0, le=1)]
@@ -61,7 +61,7 @@ class Basis:
 
     def __post_init__(self) -> None:
         if len(self.knots) < 2 or any(low >= high for low, high in pairwise(self.knots)):
-            raise ValueError(f"The knots of a basis ascend, and these do not: {self.knots[:5]}.")
+            raise ValueError(f"The knots of a basis must ascend: {self.knots[:5]}.")
 
     @property
     def width(self) -> int:
@@ -75,7 +75,7 @@ class Basis:
         return tuple(f"{name}={low:.4g}…{high:.4g}" for low, high in pairwise(self.knots))
 
     def __call__(self, values: np.ndarray) -> sp.csr_array:
-        """Return the functions of some numbers, shape (N, width); those beyond the knots are at the ends."""
+        """Evaluate the functions at some numbers, shape (N, width); numbers beyond the knots are clipped."""
         known = np.flatnonzero(~np.isnan(values))
         if not known.size:
             return sp.csr_array((len(values), self.width))
@@ -87,16 +87,16 @@ class Basis:
 
 
 def basis_of(values: np.ndarray, degree: int, size: int) -> Basis | None:
-    """Return a basis with knots at quantiles, or at all values where they are few; None for three values.
+    """Return a basis with knots at quantiles, or at all values if there are few; None for three values.
 
     Parameters
     ----------
     values : (N,) ndarray
-        The known numbers.
+        The non-missing numbers.
     degree : {0, 1}
         Bins or hat functions.
     size : int
-        The largest number of functions.
+        The maximum number of functions.
     """
     different = np.unique(values)
     if len(different) < _FEWEST_VALUES:
@@ -114,7 +114,7 @@ def basis_of(values: np.ndarray, degree: int, size: int) -> Basis | None:
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureColumn(ABC):
-    """A column of a table, or a part of a date, with what was learned of it.
+    """A table column, or a part of a date, with its fitted encoding.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class FeatureColumn(ABC):
     missing : {"drop", "impute", "mark"}
         See `MISSING`.
     part_of : str
-        The column of dates of which it is a part; empty otherwise.
+        The date column of which it is a part; empty otherwise.
     """
 
     kind: ClassVar[str]
@@ -138,7 +138,7 @@ class FeatureColumn(ABC):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """One name for every feature."""
+        """The names of all features."""
         return (*self.labels, f"{self.name}={_MISSING}") if self.missing == "mark" else self.labels
 
     @property
@@ -148,11 +148,11 @@ class FeatureColumn(ABC):
 
     @abstractmethod
     def read(self, values: pd.Series) -> pd.Series:
-        """Return its cells as numbers or words, NaN or None where one is missing."""
+        """Return the cells as numbers or words; NaN or None if missing."""
 
     @abstractmethod
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
-        """Return it with what is learned of known values by `read`; None where it makes no features.
+        """Return the column fitted to known values from `read`; None if it has no features.
 
         Parameters
         ----------
@@ -163,26 +163,26 @@ class FeatureColumn(ABC):
         rare : int
             Words in fewer rows share a level.
         most : int, optional
-            Words beyond so many levels share a level, too.
+            The maximum number of levels; other words share a level.
         """
 
     @abstractmethod
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
-        """Return its features of values by `read`, side by side, shape (N, ·) each."""
+        """Return the blocks of features of values from `read`, each of shape (N, ·)."""
 
     def features(self, values: pd.Series) -> list[sp.csr_array]:
-        """Return all its features of values by `read`, with the mark of missing ones."""
+        """Return all features of values from `read`, including the indicator of missing values."""
         missing = sp.csr_array(values.isna().to_numpy(dtype=np.float64)[:, None])
         return [*self.blocks(values), *([missing] if self.missing == "mark" else [])]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a dictionary for JSON."""
+        """Return the column as a dictionary for JSON."""
         return {key: value for key, value in asdict(self).items() if value not in ("", (), {}, None)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberColumn(FeatureColumn):
-    """A column of numbers: a straight line (value − center)/scale, and curves beside it.
+    """A column of numbers: a straight line (value − center)/scale, and optional curves.
 
     Attributes
     ----------
@@ -193,9 +193,9 @@ class NumberColumn(FeatureColumn):
     deviations : bool
         Whether center and scale are the mean and the standard deviation.
     curves : tuple of Basis
-        Bases of functions of the number.
+        The bases of its curves.
     notation : Notation
-        How its cells write numbers.
+        The number format.
     """
 
     kind = "number"
@@ -218,11 +218,11 @@ class NumberColumn(FeatureColumn):
         return (None if (self.center, self.scale) == (0.0, 1.0) else own, *super().scalings[1:])
 
     def read(self, values: pd.Series) -> pd.Series:
-        """Return its cells as numbers."""
+        """Return the cells as numbers."""
         return pd.Series(numbers_of(values, self.notation), index=values.index, name=self.name)
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
-        """Return it with its center and scale; None where all numbers are equal."""
+        """Return the column with its center and scale; None if all numbers are equal."""
         numbers = known.to_numpy(dtype=np.float64)
         width = np.ptp(numbers)
         if width == 0:
@@ -237,9 +237,9 @@ class NumberColumn(FeatureColumn):
         return replace(self, center=float(center), scale=float(scale), fill=fill, deviations=deviations)
 
     def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
-        """Return it with bases of some degrees and sizes for its values by `read`, where these are enough.
+        """Return the column with bases of given degrees and sizes, if it has enough values.
 
-        The trend of dates has finer ones.
+        The trend of dates has finer bases.
         """
         numbers, finer = values.dropna().to_numpy(dtype=np.float64), _FINER if self.part_of else 1
         able = (basis_of(numbers, degree, finer * size) for degree, size in bases)
@@ -254,20 +254,20 @@ class NumberColumn(FeatureColumn):
 
 @dataclass(frozen=True, kw_only=True)
 class WordColumn(FeatureColumn):
-    """A column of words: one feature of zeros and ones for each of its levels.
+    """A column of words: a binary feature for each level.
 
     Attributes
     ----------
     levels : tuple of str
-        The words that have a feature; a single one for a column of yes and no.
+        The words with a feature; a single one for a yes/no column.
     other_label : str
-        The name of a further level that all other words share; empty if they have no feature.
+        The name of the level shared by all other words; empty if they have no feature.
     others : tuple of str
         The other words of the training rows.
     single : bool
-        Whether of two words only that for yes gets a feature.
+        Whether only one of two words, the one for yes, has a feature.
     merged : mapping of str to str
-        Other spellings of levels, in capitals or without.
+        Spellings of levels that differ in case.
     absent : tuple of str
         Words that stand for missing values.
     """
@@ -282,7 +282,7 @@ class WordColumn(FeatureColumn):
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """The levels, and that of all other words where there is one."""
+        """The levels, including that of all other words if there is one."""
         return (*self.levels, self.other_label) if self.other_label else self.levels
 
     @property
@@ -291,13 +291,13 @@ class WordColumn(FeatureColumn):
         return tuple(f"{self.name}={shortened(level, _LONGEST)}" for level in self.categories)
 
     def read(self, values: pd.Series) -> pd.Series:
-        """Return its cells as words."""
+        """Return the cells as words."""
         words = pd.Series(words_of(cleaned(values)), index=values.index, name=self.name, dtype=object)
         known = [*self.levels, *self.others]
-        # Spelt in another way than ever before, as "<=50K." is.
+        # A spelling unseen in training, such as "<=50K.".
         alike = {_alike(word): word for word in reversed(known)}
         if self.single and {*alike} <= {*YES, *_NO}:
-            # The next table may say true or 1 for yes.
+            # Another table may use true or 1 for yes.
             says = {word in YES: known for word, known in alike.items()}
             alike = {word: says[word in YES] for word in (*YES, *_NO) if (word in YES) in says} | alike
         spellings: dict[str, Any] = {word: alike.get(_alike(word), word) for word in words.dropna().unique()}
@@ -305,17 +305,17 @@ class WordColumn(FeatureColumn):
         return words.map(spellings).astype(object)
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
-        """Return it with its levels; None where there would be a single one."""
+        """Return the column with its levels; None if there is only one."""
         different = levels_of(known)
         if self.single and len(different) == 2:
-            # Without a word for yes, the alphabetically later one.
+            # Without a word for yes, the one that sorts last.
             yes = next((level for level in different if level.strip().lower() in YES), max(different))
             return replace(self, levels=(yes,), others=tuple(word for word in different if word != yes))
         counts = Counter(words_of(known))
         # Ties are broken alphabetically, independently of the order of the rows.
         first = sorted(different, key=lambda word: -counts[word])[:most]
         kept = {word for word in first if counts[word] >= rare}
-        # A common level for a single word would only hide its name.
+        # A shared level for a single word would only hide its name.
         if len(kept) == len(different) - 1:
             kept = set(different)
         levels, others = (tuple(w for w in different if (w in kept) is level) for level in (True, False))
@@ -334,7 +334,7 @@ class WordColumn(FeatureColumn):
         return [sp.csr_array((np.ones(len(known)), (known, codes[known])), shape=shape)]
 
     def unseen(self, values: pd.Series) -> dict[str, int]:
-        """Return the words, by `read`, that were in no training row, with their counts."""
+        """Return the words unseen in training, from `read`, with their counts."""
         known = {*self.levels, *self.others, None}
         return {word: n for word, n in Counter(words_of(values)).items() if word not in known}
 
@@ -345,12 +345,12 @@ def _alike(word: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TextColumn(FeatureColumn):
-    """A column of texts: one feature of zeros and ones for each of its words.
+    """A column of texts: a binary feature for each word.
 
     Attributes
     ----------
     words : tuple of str
-        The words, in lower case and by letters.
+        The words, in lower case and alphabetical order.
     """
 
     kind = "text"
@@ -362,34 +362,34 @@ class TextColumn(FeatureColumn):
         return tuple(f"{self.name}:{shortened(word, _LONGEST)}" for word in self.words)
 
     def read(self, values: pd.Series) -> pd.Series:
-        """Return its cells as texts."""
+        """Return the cells as texts."""
         return pd.Series(words_of(values), index=values.index, name=self.name, dtype=object)
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
-        """Return it with its words; None where none is in enough texts."""
+        """Return the column with its words; None if no word is in enough texts."""
         most = most or MOST_LEVELS
         counter = CountVectorizer(binary=True, min_df=max(rare, _FEWEST_TEXTS), max_features=most)
         try:
             words = counter.fit(known).get_feature_names_out()
-        except ValueError:  # No word is in so many texts.
+        except ValueError:  # No word is in enough texts.
             return None
         return replace(self, words=tuple(map(str, words)))
 
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
-        """Return an indicator of every word; a missing text has none."""
+        """Return an indicator of every word, 0 for missing texts."""
         counter = CountVectorizer(vocabulary=self.words, binary=True, dtype=np.float64)
         return [sp.csr_array(counter.transform(values.fillna("")))]
 
 
 def column_from_dict(data: Mapping[str, Any]) -> FeatureColumn:
-    """Return the column of a dictionary by `FeatureColumn.to_dict`.
+    """Return the column from a dictionary of `FeatureColumn.to_dict`.
 
     Raises
     ------
     ValueError
-        If it is none; the message names the field.
+        If the dictionary is invalid; the message names the field.
     """
-    # Models of commit a8ed998a have two fields more, of readers that are gone.
+    # Models of commit a8ed998a have two additional fields, of removed readers.
     values = {name: value for name, value in data.items() if name != "clean"}
     if "notation" in values:
         values["notation"] = {name: value for name, value in values["notation"].items() if name != "strict"}

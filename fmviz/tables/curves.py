@@ -1,4 +1,4 @@
-"""Choose by validation how numbers enter a model: as straight lines, or with a basis beside them."""
+"""Choose by validation how numbers enter a model: as straight lines, or with an additional basis."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BASES: dict[str, tuple[tuple[int, int], ...]] = {
     "32 bins": ((0, 32),),
     "8 hats and 32 bins": ((1, 8), (0, 32)),
 }
-"""The bases that are tried: of each the degree and the largest number of functions."""
+"""The bases tried, each with its degree and maximum number of functions."""
 USUAL = "10 hats"
-"""The bases of numbers where there is no target to choose by."""
+"""The bases of numbers if there is no target to validate on."""
 
 _RANK, _BURN_IN, _DRAWS = 8, 30, 60
 _FOLDS = 3
-# More rows tell the bases apart no better, and take longer.
+# More rows do not improve the choice, and take longer.
 _MOST_ROWS = 6_000
 _ONE_FOLD = 3_000
 
@@ -35,22 +35,23 @@ _ONE_FOLD = 3_000
 def best_bases(
     encoded: Mapping[str, Callable[[np.ndarray], tuple[sp.csr_array, np.ndarray]]], y: np.ndarray
 ) -> tuple[str, dict[str, float]]:
-    """Return the bases whose Bayesian machine predicts best, and the loss of each.
+    """Return the bases whose Bayesian machine predicts best, and the losses of all.
 
-    Straight lines are kept unless a basis is better by a standard error of the difference.
+    Straight lines are kept unless a basis is better by at least one standard error of the difference.
 
     Parameters
     ----------
     encoded : mapping of str to callable
-        By the name of some bases, X and the group of every feature, for some rows.
+        For each name of bases, a function of rows that returns X and the group of every feature.
     y : (N,) ndarray
-        Numbers, or the labels of classes, of which the most frequent one is told from the others; rows where
-        it is missing do not count.
+        Numbers, or class labels, of which the most frequent is separated from the others; rows with a missing
+        value are ignored.
 
     Returns
     -------
     str, dict
-        The name, and the mean squared error, in variances of y, or the mean log loss, by name.
+        The chosen name, and by name the mean squared error divided by the variance of y, or the mean log
+        loss.
     """
     order = np.random.default_rng(0).permutation(np.flatnonzero(pd.notna(y)))[:_MOST_ROWS]
     y = y[order]
@@ -81,7 +82,7 @@ def best_bases(
 def _losses(
     X: sp.csr_array, y: np.ndarray, groups: np.ndarray, inside: np.ndarray, out: np.ndarray, binary: bool
 ) -> np.ndarray:
-    """Return the losses of rows kept out under a Bayesian machine of the others."""
+    """Return the losses of held-out rows under a Bayesian machine fitted to the others."""
     rng = np.random.default_rng(0)
     sampler = GibbsSampler(Design(X[inside]), y[inside], _RANK, binary, True, True, groups, rng)
     draws = list(islice(sampler.draws(), _BURN_IN + _DRAWS))[_BURN_IN:]

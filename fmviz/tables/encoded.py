@@ -1,4 +1,4 @@
-"""Features and target of a file: what they are made of, and what was left out or is new in it."""
+"""Encoded features and target of a file, with notes on dropped rows and unseen values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Encoded:
     Attributes
     ----------
     X : (N, d) float64 ndarray or CSR array
-        The features of the rows without missing values; sparse where most entries are zero.
+        The features of the rows without missing values; sparse if most entries are zero.
     y : (N,) or (N, m) float64 ndarray, or None
         Their target; None if the table has no target column.
     rows : (N,) int ndarray
@@ -35,7 +35,7 @@ class Encoded:
     encoder : TableEncoder or None
         The encoding of the features; None for libsvm.
     notes : tuple of str
-        Sentences on dropped rows, imputed values and unknown words.
+        Sentences on dropped rows, imputed values and unseen words.
     """
 
     X: np.ndarray | sp.csr_array
@@ -50,12 +50,12 @@ class Encoded:
 def encode(
     source: Source, recipe: Recipe, rows: np.ndarray | None = None, columns: Iterable[Column] | None = None
 ) -> Encoded:
-    """Learn how a file becomes features and target, and encode it; parameters and errors as of `learned`."""
+    """Fit the encoding of a file and apply it; parameters and errors as in `learned`."""
     return applied(source, *learned(source, recipe, rows, columns))
 
 
 def applied(source: Source, target: Target, encoder: TableEncoder | None) -> Encoded:
-    """Encode a file by what was learned; raises ValueError where a column is missing or unsuitable."""
+    """Apply a fitted encoding to a file; raises ValueError if a column is missing or unsuitable."""
     if encoder is None:
         assert source.X is not None
         return Encoded(source.X, target.encode(source.columns), np.arange(len(source)), 0, target)
@@ -72,11 +72,11 @@ def applied(source: Source, target: Target, encoder: TableEncoder | None) -> Enc
         lost[target.name] = np.isnan(y.reshape(len(y), -1)).any(axis=1)
     rows = np.flatnonzero(~np.logical_or.reduce([np.zeros(len(table), dtype=bool), *lost.values()]))
     if not rows.size:
-        raise ValueError("No row is left without a missing value; impute them, or ignore columns.")
+        raise ValueError("Every row has a missing value; impute missing values, or ignore columns.")
     notes = []
     if dropped := len(table) - rows.size:
         counts = [f"{name} in {absent.sum():,}" for name, absent in lost.items() if absent.any()]
-        notes.append(f"Rows left out since a value is missing: {dropped:,} ({quoted(counts)}).")
+        notes.append(f"Rows dropped because of missing values: {dropped:,} ({quoted(counts)}).")
     read = {name: values.iloc[rows] for name, values in read.items()}
     notes += [*encoder.notes(read), *target.unknown(table)]
     y = None if y is None else y[rows]

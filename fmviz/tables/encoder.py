@@ -1,4 +1,4 @@
-"""Learn how the columns of a table become features, apply that to the next table, and say it in sentences."""
+"""Fit the encoding of table columns as features, apply it to other tables, and describe it in sentences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fmviz.tables.curves import BASES, USUAL, best_bases
 from fmviz.tables.kinds import KINDS, Column, described
 
 NUMBERS = ("auto", "line", "curve")
-"""How numbers enter: as straight lines; with curves beside them; or whichever predicts better."""
+"""The encoding of numbers: straight lines, additional curves, or whichever predicts better."""
 
 # X is sparse if more than this share of it is zero.
 _SPARSE_SHARE = 0.7
@@ -40,46 +40,46 @@ _RARE = 5
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode the columns of a table as numeric features.
 
-    A number is a straight line, scaled, with a basis of hat functions or bins beside it, so that a model can
-    draw a curve; a word an indicator for each of its levels; a date its year, month, weekday, hour and trend;
-    a text its words.
+    Numbers become a scaled feature, optionally with a basis of hat functions or bins for non-linear effects;
+    words an indicator for each level; dates their year, month, weekday, hour and trend; texts an indicator
+    for each word.
 
     Parameters
     ----------
     numbers : {"auto", "line", "curve"} or name of bases, default="auto"
-        Whether numbers get curves, or which of ``fmviz.tables.curves.BASES``. By default the target that
-        `fit` is given decides, by validation among a few bases; without a target there are curves of ten hat
+        Whether numbers have curves, or a name from ``fmviz.tables.curves.BASES``. By default chosen by
+        validation among a few bases on the target passed to `fit`; without a target, curves of ten hat
         functions.
     use : mapping of str to str, optional
-        What some columns hold, in place of what they look like: "number", "word", "yes_no", "date", "text"
-        or "ignored".
+        The kinds of columns, overriding the detected ones: "number", "word", "yes_no", "date", "text" or
+        "ignored".
     missing : {"impute", "mark", "drop"}, or mapping of str to str, optional
-        What becomes of missing values, everywhere or by column: the mean or no level; the same, and a feature
-        that marks them; or NaN in all features of the row. By default columns with missing values are
-        marked.
+        The treatment of missing values, for all columns or by column: impute the mean or no level; impute and
+        add an indicator; or set all features of the row to NaN. By default, columns with missing values are
+        imputed with an indicator.
     scaling : {"standard", "range", "none"}, default="standard"
-        How straight lines are scaled.
+        The scaling of straight lines.
     rare : int, optional
         Words in fewer rows share a level; by default 5, and 1 below 1,000 rows.
     most_levels : int, optional
-        The largest number of levels of a column, by default as many as there are; of words of a text 1,000.
+        The maximum number of levels of a column, by default unlimited; for the words of a text 1,000.
     decimal : {"point", "comma"}, default="point"
-        The decimal sign of columns of words whose cells prove none.
+        The decimal sign of text columns whose cells prove none.
     dates : {"auto", "day", "month"}, default="auto"
-        What comes first in dates of which no cell proves it.
+        The first of day and month in dates if no cell proves the order.
     missing_words : str, default=""
         Words that stand for missing values, separated by commas.
 
     Attributes
     ----------
     columns_ : tuple of FeatureColumn
-        The encoded columns in the order of the table; a date has a column for each part.
+        The encoded columns in table order; a date has a column for each part.
     dates_ : dict of str to str
-        The format of every column of dates.
+        The format of every date column.
     sentences_ : tuple of str
-        What was inferred, in sentences.
+        Sentences on what was inferred.
     bases_ : str
-        The curves of numbers, a name of ``fmviz.tables.curves.BASES``.
+        The curves of numbers, a name from ``fmviz.tables.curves.BASES``.
     n_features_in_, feature_names_in_
         The columns of the table.
 
@@ -123,26 +123,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------ learned
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from a table how its columns are read and become features.
+        """Fit the encoding to a table.
 
         Parameters
         ----------
         X : DataFrame, or (N, m) array_like
-            The table, of typed values or of words as a file writes them.
+            The table, with typed values or text from a file.
         y : (N,) array_like, optional
-            The target, numbers or classes; with ``numbers="auto"`` it decides upon the curves.
+            The target, numbers or classes; with ``numbers="auto"``, the curves are chosen on it.
 
         Raises
         ------
         ValueError
-            If a parameter is not allowed, or no column differs from row to row.
+            If a parameter is invalid, or all columns are constant.
         """
         table = _frame(X)
         columns = described(table, self.decimal, self.dates, self.missing_words)
         return self.learn(table, columns, None if y is None else np.asarray(y))
 
     def learn(self, table: pd.DataFrame, columns: Iterable[Column], y: Any = None) -> Self:
-        """Learn as `fit` does, from columns that were described before."""
+        """Fit like `fit`, with columns that have already been described."""
         self.feature_names_in_ = np.array([str(name) for name in table], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         self.check(self.feature_names_in_.tolist())
@@ -160,32 +160,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 known = read[reader.name].notna().to_numpy()
                 kept &= known | (self._rule(reader) != "drop") | (not known.any())
         if not read:
-            raise ValueError("No column is left to predict from. Use at least one besides the target.")
+            raise ValueError("No column is left to predict from. Use at least one in addition to the target.")
         if kept.sum() < 2:
             raise ValueError(
-                "Fewer than two rows are left without a missing value; impute them, or ignore the columns "
-                "that are often missing."
+                "Fewer than two rows have no missing value; impute missing values, or ignore columns with "
+                "many of them."
             )
         read = {name: values[kept] for name, values in read.items()}
         learned = [self._learned(reader, read[reader.name]) for reader in readers]
         self.columns_ = tuple(column for column in learned if column is not None)
         if not self.columns_:
             raise ValueError(
-                "No column is left that differs from row to row; there is nothing to learn from. "
+                "All remaining columns are constant; there is nothing to learn from. "
                 + " ".join(self.sentences_[-1:])
             )
         self._choose_curves(read, None if y is None else np.asarray(y)[kept])
         return self
 
     def check(self, names: Sequence[str] = ()) -> None:
-        """Raise ValueError where a parameter is not allowed, for a table of columns with these names."""
+        """Raise ValueError if a parameter is invalid for a table with these column names."""
         allowed = {"numbers": (*NUMBERS, *BASES), "scaling": SCALINGS, "missing": MISSING, "use": KINDS}
         for parameter, choices in allowed.items():
             given = getattr(self, parameter) or {}
             for name, value in given.items() if isinstance(given, Mapping) else [("", given)]:
                 one_of(f"{parameter}[{name!r}]" if name else parameter, value, choices)
                 if name and name not in names:
-                    raise ValueError(f"{parameter} names {name!r}; the columns are {quoted(names, 20)}.")
+                    raise ValueError(
+                        f"{parameter} has the unknown column {name!r}; the columns are {quoted(names, 20)}."
+                    )
         for parameter in ("rare", "most_levels"):
             if getattr(self, parameter) is not None:
                 whole_number(parameter, getattr(self, parameter), 1)
@@ -200,7 +202,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self.missing.get(reader.name, self.missing.get(reader.part_of, "mark"))
 
     def _readers(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
-        """Yield what reads a column, or each part of a date, and its cells."""
+        """Yield the reader of a column, or of each part of a date, and its cells."""
         kind = (self.use or {}).get(column.name, column.kind)
         if kind == column.kind:
             self._say(*column.sentences)
@@ -218,7 +220,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         parts = {} if form is None else date_parts(values, form.form)
         parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1}
         if form is None or not parts:
-            raise ValueError(f"Column {name!r} holds no dates that differ. Use it as words, or ignore it.")
+            raise ValueError(
+                f"Column {name!r} has fewer than two distinct dates. Use it as words, or ignore it."
+            )
         self.dates_[name] = form.form
         ends = ", ".join(part.rpartition(".")[2] for part in parts)
         self._say(f"Column {name!r} is a date and becomes {ends}.", form.sentence(name))
@@ -226,9 +230,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             yield (NumberColumn if is_number(cells) else WordColumn)(name=part, part_of=name), cells
 
     def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
-        """Return what is learned of a column; None, with a sentence, where it makes no features."""
+        """Return the fitted column; None, with a sentence, if it has no features."""
         name, known, rule = reader.name, values.dropna(), self._rule(reader)
-        # A mark needs something to mark.
+        # An indicator needs missing values.
         reader = replace(reader, missing="impute" if rule == "mark" and len(known) == len(values) else rule)
         rare = self.rare or (_RARE if len(values) >= _MANY_ROWS else 1)
         learned = reader.learn(known, self.scaling, rare, self.most_levels) if len(known) else None
@@ -243,7 +247,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return learned
 
     def _choose_curves(self, read: Mapping[str, pd.Series], y: np.ndarray | None) -> None:
-        """Give numbers the curves that predict best."""
+        """Choose the curves of numbers that predict best."""
         tried = {"auto": tuple(BASES), "curve": tuple(BASES)[1:]}.get(self.numbers, (self.numbers,))
         able: dict[str, tuple[FeatureColumn, ...]] = {
             name: tuple(
@@ -271,7 +275,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------ applied
 
     def transform(self, X: Any) -> np.ndarray | sp.csr_array:
-        """Encode a table with the columns of the fitted one.
+        """Encode a table with the same columns as in `fit`.
 
         Parameters
         ----------
@@ -281,12 +285,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         (N, d) float64 ndarray or CSR array
-            Sparse where most entries are zero; rows of NaN where a value is missing that is not imputed.
+            Sparse if most entries are zero; rows with a missing value that is not imputed are NaN.
 
         Raises
         ------
         ValueError
-            If a column is missing, or holds words in place of numbers.
+            If a column is missing, or has words instead of numbers.
         """
         read = self.read(X)
         encoded: Any = self.encoded(read)
@@ -297,13 +301,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return encoded
 
     def encoded(self, read: Mapping[str, pd.Series]) -> np.ndarray | sp.csr_array:
-        """Return the features of columns by `read`, sparse where most entries are zero."""
+        """Return the features of columns from `read`, sparse if most entries are zero."""
         X, _ = _encoded(self.columns_, read, None)
         n, d = X.shape
         return X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray()
 
     def read(self, X: Any) -> dict[str, pd.Series]:
-        """Return the columns of a table as numbers, words and texts, by name; errors as of `transform`."""
+        """Return the columns of a table as numbers, words and texts, by name; errors as in `transform`."""
         check_is_fitted(self, "columns_")
         table = _frame(X, self.feature_names_in_.tolist())
         names = (*self.dates_, *(column.name for column in self.columns_ if not column.part_of))
@@ -318,18 +322,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             read[column.name] = column.read(values)
             if column.kind == "number" and values.notna().any() and read[column.name].isna().all():
                 word = str(values.dropna().iloc[0])
-                raise ValueError(f"Column {column.name!r} holds {word!r}, but was one of numbers.")
+                raise ValueError(f"Column {column.name!r} contains {word!r}, but was numeric in training.")
         return read
 
     def notes(self, read: Mapping[str, pd.Series]) -> list[str]:
-        """Return sentences on imputed values of `read`, and on words that were in no training row."""
+        """Return sentences on imputed values in the result of `read`, and on words unseen in training."""
         notes, imputed = [], set()
         for column in self.columns_:
             name, absent = column.part_of or column.name, int(read[column.name].isna().sum())
             if absent and column.missing == "impute" and name not in imputed:
                 imputed.add(name)
                 instead = "its mean" if column.kind == "number" else "none of its levels"
-                such = f"Column {name!r} has no value that can be read in {_rows(absent)}"
+                such = f"Column {name!r} has no readable value in {_rows(absent)}"
                 notes.append(f"{such}, which counts as {instead}.")
             if isinstance(column, WordColumn) and (words := column.unseen(read[column.name])):
                 instead = column.other_label or "none of its levels"
@@ -346,13 +350,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def groups_(self) -> tuple[str, ...]:
-        """The column of every feature; a part of a date is one."""
+        """The column of every feature; parts of a date are separate columns."""
         return tuple(column.name for column in self.columns_ for _ in column.feature_names)
 
     # ------------------------------------------------------------------------------------------ kept
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was learned as a dictionary for JSON."""
+        """Return the fitted encoder as a dictionary for JSON."""
         check_is_fitted(self, "columns_")
         return {
             "parameters": self.get_params(),
@@ -365,12 +369,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the encoder of a dictionary by `to_dict`.
+        """Return the encoder from a dictionary of `to_dict`.
 
         Raises
         ------
         ValueError
-            If it is none; the message names the field.
+            If the dictionary is invalid; the message names the field.
         """
         learned = checked(_Learned, data)
         if unknown := learned.parameters.keys() - cls().get_params().keys():
@@ -392,7 +396,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Learned:
-    """What `TableEncoder.to_dict` returns."""
+    """The result of `TableEncoder.to_dict`."""
 
     parameters: dict[str, Any]
     columns: list[dict[str, Any]]
@@ -403,7 +407,7 @@ class _Learned:
 
 
 def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
-    """Return a table with names for its columns."""
+    """Return a table with named columns."""
     if not isinstance(X, pd.DataFrame):
         values = check_array(X, dtype=None, ensure_all_finite=False)
         names = names or [f"column {place}" for place in range(1, values.shape[1] + 1)]
@@ -411,7 +415,7 @@ def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
             raise ValueError(f"X has {values.shape[1]} columns, but {len(names)} were fitted.")
         X = pd.DataFrame(values, columns=list(names)).infer_objects()
     words = [str(name) for name in X]
-    # Files are read without the blanks at the ends of names and without double ones.
+    # Column names of files are stripped, and their inner whitespace is collapsed.
     return X.set_axis(
         [word if not names or word in names else " ".join(word.split()) for word in words], axis=1
     )
@@ -424,7 +428,7 @@ def _rows(n: int) -> str:
 def _encoded(
     columns: Iterable[FeatureColumn], read: Mapping[str, pd.Series], rows: np.ndarray | None
 ) -> tuple[sp.csr_array, np.ndarray]:
-    """Return the features of columns, and the number of the column of each, for some rows or all."""
+    """Return the features of columns and their column indices, for some rows or all."""
     blocks, groups = [], []
     for group, column in enumerate(columns):
         values = read[column.name]

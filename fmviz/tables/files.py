@@ -40,7 +40,7 @@ _OTHERS = (
 _SHEET = "a spreadsheet; open it there and save it as CSV in UTF-8"
 _CONTROLS = tuple(bytes([c]) for c in (*range(1, 9), *range(14, 27), *range(28, 32)))
 
-# How other files begin, with a description and advice.
+# The first bytes of other formats, with a description and advice.
 _BLANKS = rb"[\xef\xbb\xbf \t\r\n]*"
 _BEGINNINGS = tuple(
     (re.compile(start, re.DOTALL), what)
@@ -69,7 +69,7 @@ _BEGINNINGS = tuple(
         (rb"ORC[^\x20-\x7e\s]", "an ORC file; save it as Parquet or CSV"),
         (
             rb"\x80[\x02-\x05]",
-            "a Python pickle, which could run anything and is never opened. Save it as Parquet or CSV",
+            "a Python pickle, which can run arbitrary code and is never opened. Save it as Parquet or CSV",
         ),
         (
             _BLANKS + rb"(?i:<!doctype html|<html|<head|<body)",
@@ -77,7 +77,7 @@ _BEGINNINGS = tuple(
             "file again, and look at it in an editor",
         ),
         (_BLANKS + rb"(?i:<\?xml|<svg)", "an XML document. Export its table as CSV"),
-        (_BLANKS + rb"(\{\s*[\"}]|\[\s*[\[{])", "JSON. Save it as CSV or Parquet, one row an example"),
+        (_BLANKS + rb"(\{\s*[\"}]|\[\s*[\[{])", "JSON. Save it as CSV or Parquet, with one row per example"),
     )
 )
 
@@ -92,7 +92,7 @@ def read(
     data : bytes
         The contents of the file.
     asked : Reading
-        The options; those that are "auto" are detected.
+        The options; "auto" means detected.
     name : str
         The name of the file in messages.
     within : Limits, optional
@@ -101,7 +101,7 @@ def read(
     Raises
     ------
     ValueError
-        If the file has another format, or is too large.
+        If the format is not supported, or the file is too large.
     """
     asked, within = asked or Reading(), within or UPLOADS
     within.check(name, file=len(data))
@@ -109,7 +109,7 @@ def read(
 
 
 def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
-    """Read a file as `read` does, without decompression."""
+    """Read a file like `read`, without decompression."""
     kind = detect(data, name) if asked.kind == "auto" else asked.kind
     if kind == "parquet":
         return _read_parquet(data, name, within)
@@ -133,7 +133,7 @@ def detect(data: bytes, name: str = "The file") -> str:
         if beginning.match(head):
             raise ValueError(f"{name} is {what}.")
     if sum(map(head.count, _CONTROLS)) + (0 if _utf16(head) else 5 * head.count(0)) > 0.05 * len(head):
-        raise ValueError(f"{name} is no text but binary data. Upload CSV, TSV, libsvm or Parquet.")
+        raise ValueError(f"{name} is binary data, not text. Upload CSV, TSV, libsvm or Parquet.")
     lines = head.decode("utf-8", errors="replace").splitlines()
     lines = [line.strip() for line in lines[:_LINES] if line.strip() and line[0] != "#"]
     for pattern, what in _OTHERS:
@@ -161,7 +161,7 @@ def unfolded(data: bytes, name: str, within: Limits) -> bytes:
 
 
 def _utf16(data: bytes) -> str:
-    """Return which UTF-16 a text is in, with or without its mark; "" if in none."""
+    """Return the UTF-16 variant of a text, with or without a byte order mark; "" if it is not UTF-16."""
     if data.startswith(_UTF16):
         return "utf-16"
     even, odd = data[0:4096:2].count(0), data[1:4096:2].count(0)
@@ -177,9 +177,9 @@ def _decoded(data: bytes, asked: str, name: str, notes: list[str]) -> tuple[str,
     if lost := text.count("\ufffd"):
         notes.append(f"{lost:,} characters could not be read as {encoding}; choose another encoding.")
     if encoding not in ("utf-8", "utf-16") and asked == "auto":
-        notes.append(f"The text is no UTF-8; it was taken for {encoding}. Look whether its words are right.")
+        notes.append(f"The text is not UTF-8 and was read as {encoding}. Check that its words are correct.")
     if nul := text.count("\x00"):
-        notes.append(f"{nul:,} NUL characters were left out.")
+        notes.append(f"{nul:,} NUL characters were dropped.")
     return text.replace("\x00", ""), encoding
 
 
@@ -198,7 +198,7 @@ def _encoding(data: bytes) -> str:
             return "utf-8"
         sample = b"\n".join(odd)[:8192]
         best = from_bytes(sample, cp_isolation=list(ENCODINGS[2:])).best()
-        # The most common encoding, where it makes no difference or nothing else is likely.
+        # The most common encoding if the choice makes no difference or no other encoding is likely.
         if best is None or best.encoding not in ENCODINGS or str(best) == sample.decode("cp1252", "replace"):
             return "cp1252"
         return best.encoding
@@ -212,7 +212,7 @@ def _libsvm(text: str, base: str, name: str, within: Limits) -> tuple[sp.csr_arr
     """Return X, shape (N, d), the target, shape (N,), and the index of the first feature."""
     from sklearn.datasets import load_svmlight_file
 
-    # scikit-learn refuses an index beyond 32 bits with a misleading message.
+    # scikit-learn rejects indices beyond 32 bits with a misleading message.
     far = max((int(index) for index in re.findall(r"\s(\d{7,60}):", text)), default=0)
     within.check(name, rows=text.count("\n"), values=text.count(":"), index=far)
     base = ("0" if re.search(r"\s0:", text) else "1") if base == "auto" else base
@@ -225,12 +225,12 @@ def _libsvm(text: str, base: str, name: str, within: Limits) -> tuple[sp.csr_arr
     within.check(name, index=X.shape[1])
     values = np.r_[X.data, y]
     if not (fits := np.abs(values) <= LARGEST).all():
-        raise ValueError(f"{name} holds the value {values[~fits][0]:g}; take it out, or change its unit.")
+        raise ValueError(f"{name} contains the value {values[~fits][0]:g}; remove it, or change its unit.")
     return sp.csr_array(X, dtype=np.float64), y, base
 
 
 def _bad_line(text: str, base: str) -> str:
-    """Return which line of a text is none of libsvm, what it holds, and what to do; or ""."""
+    """Describe the first invalid libsvm line of a text and its correction; or ""."""
     for number, line in enumerate(text.splitlines(), 1):
         content = line.partition("#")[0].strip()
         fault = _fault(content, base) if content else ""
@@ -240,7 +240,7 @@ def _bad_line(text: str, base: str) -> str:
 
 
 def _fault(line: str, base: str) -> str:
-    """Return what is wrong with a line of libsvm, and what to do; or ""."""
+    """Describe the error in a libsvm line and its correction; or ""."""
     (label, *pairs), shown = line.split(), shortened(line, 60)
     broken = next((pair for pair in pairs if not re.fullmatch(r"(qid|\d+):[-+.\w]+", pair)), "")
     indices = [int(index) for index in re.findall(r"\s(\d{1,18}):", line)]
@@ -249,19 +249,19 @@ def _fault(line: str, base: str) -> str:
     faults = (
         (
             re.fullmatch(r"[^:,]+(,[^:,]+)+", label),
-            f"has several labels ({label}), and one is predicted. Give a table with a column of 0 and 1 for "
-            "each label",
+            f"has several labels ({label}), but only one is allowed. Use a table with a column of 0 and 1 "
+            "for each label",
         ),
-        (broken, f"holds {broken!r} ({shown}), where index:value is expected. Mend or remove it"),
+        (broken, f"has {broken!r} ({shown}) instead of index:value. Correct or remove it"),
         (
             base == "1" and 0 in indices,
-            f"has the index 0 ({shown}), and they start at 1. `--read base=0` takes 0 for the first",
+            f"has the index 0 ({shown}), but indices start at 1. Use `--read base=0` if they start at 0",
         ),
         (
             any(a >= b for a, b in pairwise(indices)),
             f"has indices that do not ascend ({shown}). Sort its entries",
         ),
-        (word, f"holds {word!r} ({shown}), which is no number. Mend or remove it"),
+        (word, f"has {word!r} ({shown}), which is not a number. Correct or remove it"),
     )
     return next((sentence for is_wrong, sentence in faults if is_wrong), "")
 
@@ -285,8 +285,8 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         columns = [_plain(column) for column in file.read().columns]
         if lost := [field.name for field, column in zip(schema, columns, strict=True) if column is None]:
             notes.append(
-                f"{len(lost):,} columns hold lists, structures or bytes, which are no single values, and "
-                f"were left out: {quoted(lost, 5)}."
+                f"{len(lost):,} columns of lists, structures or bytes, which are not single values, were "
+                f"dropped: {quoted(lost, 5)}."
             )
         arrays = {str(place): column for place, column in enumerate(columns) if column is not None}
         table = pa.table(arrays).to_pandas(ignore_metadata=True, deduplicate_objects=False)
@@ -301,13 +301,13 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
             f"{name} has fewer than two columns of single values; a target and a feature are needed."
         )
     if not len(table):
-        raise ValueError(f"{name} has no rows. Upload a table that has some.")
+        raise ValueError(f"{name} has no rows. Upload a table with rows.")
     table.columns = pd.Index(names)
     return Source(Reading("parquet", "utf-8", "comma", "yes", "point"), table, notes=tuple(notes))
 
 
 def _plain(column: Any) -> Any:
-    """Return an Arrow column as numbers, booleans, times without a zone, or strings; else None."""
+    """Return an Arrow column as numbers, booleans, times without a time zone, or strings; else None."""
     import pyarrow as pa
     import pyarrow.types as of
 

@@ -1,4 +1,4 @@
-"""Infer what every column of a table holds: numbers, words, yes or no, dates, texts, or nothing of use."""
+"""Infer the kind of every column of a table: number, word, yes/no, date, text, or ignored."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _TARGET = re.compile(
     r"^(target|label|class|y|outcome|response|survived|churn|default|late|price|rating)$", re.I
 )
 _PERHAPS = ("None", "NA", "N/A", "n/a", "none", "na")
-"""Missing values in columns of numbers, words where they repeat in columns of words."""
+"""Missing values in numeric columns; words in columns of words if they repeat."""
 _SAME = "It has the same value in all rows."
 _OWN = "It looks like an identifier: {} row has a {} of its own."
 
 
-# The places of words on rating scales, one a line, ascending; synonyms share a place.
+# Ascending rating scales, one per line, with synonyms separated by slashes.
 _SCALES = tuple(
     {word: at for at, place in enumerate(line.split()) for word in place.split("/")}
     for line in """
@@ -66,7 +66,7 @@ _SCALES = tuple(
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds, with a summary.
+    """The kind of a column, with a summary.
 
     Attributes
     ----------
@@ -81,21 +81,21 @@ class Column:
     examples : str
         The first few values.
     note : str
-        How it was read, or the reason why it is ignored; or empty.
+        How it was read, or why it is ignored; may be empty.
     question : str
-        What could be read in another way; or empty.
+        An ambiguity in its reading; may be empty.
     option : str
-        The option that does: of reading, as "dates=day", or "words".
+        The option for the other reading, such as "dates=day" or "words".
     levels : tuple of str
-        The most frequent values, to choose the positive class from; a scale in its order.
+        The most frequent values, candidates for the positive class; a rating scale in its order.
     positive : bool
-        Whether it holds more than two different numbers, all positive.
+        Whether it has more than two distinct numbers, all positive.
     notation : Notation
-        How it writes numbers.
+        Its number format.
     dates : DateFormat or None
-        How it writes dates.
+        Its date format.
     merged : mapping of str to str
-        Spellings of words that are another one but for capitals.
+        Spellings of words that differ only in case.
     absent : tuple of str
         Words that stand for missing values.
     """
@@ -117,24 +117,24 @@ class Column:
 
     @property
     def numbers(self) -> NumberColumn:
-        """What reads it as numbers."""
+        """The reader of the column as numbers."""
         return NumberColumn(name=self.name, notation=self.notation)
 
     @property
     def words(self) -> WordColumn:
-        """What reads it as words."""
+        """The reader of the column as words."""
         return WordColumn(name=self.name, merged=self.merged, absent=self.absent)
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """How it was read, or why it is left out, and what is asked of it; or empty."""
+        """Sentences on how it was read or why it is dropped, and its question; may be empty."""
         if self.kind == "ignored":
             return f"Column {self.name!r} is left out. {self.note}", ""
         return f"Column {self.name!r}: {self.note}" if self.note else "", self.asked
 
     @property
     def asked(self) -> str:
-        """The question, with the option of the command line that decides otherwise."""
+        """The question, with the command-line option for the other reading."""
         if not self.question:
             return ""
         option = f"--words {self.name}" if self.option == "words" else f"--read {self.option}"
@@ -152,16 +152,16 @@ _OTHERWISE = {
 def described(
     table: pd.DataFrame, decimal: str = "point", dates: str = "auto", missing: str = ""
 ) -> tuple[Column, ...]:
-    """Infer what the columns of a table hold.
+    """Infer the kinds of the columns of a table.
 
     Parameters
     ----------
     table : DataFrame
-        Of typed values, or of words as a file writes them.
+        A table with typed values or text from a file.
     decimal : {"point", "comma"}
         The decimal sign of columns whose cells prove none.
     dates : {"auto", "day", "month"}
-        What comes first in dates of two-digit days and months.
+        The first of day and month in dates with two-digit days and months.
     missing : str
         Words that stand for missing values, separated by commas.
     """
@@ -170,7 +170,7 @@ def described(
 
 
 def listed(words: str) -> tuple[str, ...]:
-    """Return words that are separated by commas."""
+    """Split a comma-separated list of words."""
     return tuple(word.strip() for word in words.split(",") if word.strip())
 
 
@@ -191,7 +191,7 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
 
 
 def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
-    """Return a column with its kind, and how it is read."""
+    """Return a column with its kind and format."""
     if column.different < 2:
         return replace(column, note=_SAME if column.different else "It has no values.")
     if pd.api.types.is_bool_dtype(known):
@@ -200,7 +200,7 @@ def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
         return _of_numbers(column, known.to_numpy(dtype=np.float64), known)
     if (form := date_format(known, dates)) is not None:
         lost = int(dates_of(known, form.form).isna().sum())
-        note = f"{lost:,} cells are no dates and count as missing." if lost else ""
+        note = f"{lost:,} cells are not dates and count as missing." if lost else ""
         question, option = form.question(column.name)
         about: dict[str, Any] = {"missing": lost, "dates": form, "question": question, "option": option}
         return replace(column, kind="date", note=note, **about)
@@ -214,14 +214,14 @@ def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
     stray = likely[~kept & (likely != read.missing)].map(str)
     if len(stray):
         cell = repr(shortened(stray.iloc[0], 30))
-        many = f" {len(stray):,} cells such as {cell} are no numbers and count as missing."
-        note += many if len(stray) > 1 else f" 1 cell, {cell}, is no number and counts as missing."
+        many = f" {len(stray):,} cells such as {cell} are not numbers and count as missing."
+        note += many if len(stray) > 1 else f" 1 cell, {cell}, is not a number and counts as missing."
     column = replace(column, note=note.strip(), missing=len(known) - int(kept.sum()), notation=read)
     return _of_numbers(column, numbers[kept], likely[kept])
 
 
 def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column:
-    """Return a column of numbers, or of codes or numbers of the rows, given also as they are written."""
+    """Return a column of numbers, codes or row numbers, from its values and their text."""
     name, notation, asked = column.name, column.notation, ("", "")
     finite = np.isfinite(numbers)
     if infinite := int((~finite).sum()):
@@ -238,36 +238,39 @@ def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column
         return replace(column, kind="yes_no")
     integral = bool((numbers == np.round(numbers)).all())
     own = n >= 20 and different.size == n and integral
-    # Some rows of a numbered table have most of its numbers.
+    # A subset of a numbered table still has most of the row numbers.
     counting = own and np.ptp(numbers) < 2 * n and not _TIME.search(name)
     if own and (counting or _IDENTIFIER.search(name) or _CODE.search(name)):
         return replace(column, note=_OWN.format("every", "number"))
     if integral and not notation.unit:
         if _CODE.search(name) and different.size <= n / 2:
-            note = f"Its whole numbers look like codes; as a category, each is a name. {column.note}"
+            note = f"Its integers look like codes; each is treated as a category. {column.note}"
             return replace(column, kind="word", note=note.strip())
         if 2 < different.size <= _FEW and different.size <= n / 5:
-            asked = f"Column {name!r} has {different.size} whole numbers only.", "words"
+            asked = f"Column {name!r} has only {different.size} distinct integers.", "words"
     for end, inner in ((different[0], different[1:]), (different[-1], different[:-1])):
-        # Far from all others, and again and again.
+        # Far from all others and frequent.
         far = min(abs(end - inner[0]), abs(end - inner[-1])) > np.ptp(inner)
         again = np.flatnonzero(numbers == end)
         if far and _STAND_IN.fullmatch(f"{end:g}") and 1 < again.size <= n / 2:
             word = str(cells.iloc[again[0]])
-            asked = f"Column {name!r} holds {word}, which may stand for a missing value.", f"missing={word}"
+            asked = (
+                f"Column {name!r} contains {word}, which may stand for a missing value.",
+                f"missing={word}",
+            )
     asked = notation.question(name) if notation.ambiguous else asked
     positive = different.size > 2 and bool(different[0] > 0.0)
     return replace(column, kind="number", question=asked[0], option=asked[1], positive=positive)
 
 
 def _of_words(column: Column, known: pd.Series) -> Column:
-    """Return a column of words, of yes and no, or of texts; or one of identifiers."""
+    """Return a column of words, yes/no, texts or identifiers."""
     n, m = len(known), column.different
     words = list(map(str, known))
     if (m > n / 2 or m > MOST_LEVELS) and n >= 20:
         if np.mean([len(word.split()) for word in some(words)]) >= _TEXT_WORDS:
             note = (
-                f"Texts; as such, each of their most frequent words, at most {MOST_LEVELS:,}, is a feature."
+                f"Texts; as texts, each of their most frequent words, at most {MOST_LEVELS:,}, is a feature."
             )
             return replace(column, kind="text", note=note)
         if m == n or (n >= 50 and m > 0.9 * n):
@@ -276,7 +279,7 @@ def _of_words(column: Column, known: pd.Series) -> Column:
     column = replace(column, kind="yes_no" if m - len(merged) == 2 else "word", merged=merged)
     if merged:
         pairs = [f"{word!r} as {level!r}" for word, level in merged.items()]
-        column = replace(column, note=f"Words that differ in capitals alone are the same: {quoted(pairs)}.")
+        column = replace(column, note=f"Words that differ only in case are merged: {quoted(pairs)}.")
     if perhaps := [word for word in _PERHAPS if word in set(words)]:
         are = "is a word" if len(perhaps) == 1 else "are words"
         question = f"{quoted([repr(word) for word in perhaps])} {are} in column {column.name!r}."
@@ -285,7 +288,7 @@ def _of_words(column: Column, known: pd.Series) -> Column:
 
 
 def ascending(levels: Sequence[str]) -> tuple[str, ...]:
-    """Return levels in the order of a rating scale that has all of them, else ()."""
+    """Return levels in the order of a rating scale that contains all of them, else ()."""
     words = {level: level.strip().lower().replace(" ", "_").replace("-", "_") for level in levels}
     for places in _SCALES:
         ranks = [places.get(word) for word in words.values()]
@@ -295,9 +298,9 @@ def ascending(levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def likely_target(columns: Iterable[Column]) -> str:
-    """Return the most likely target: a column named like one, else the last suitable one.
+    """Return the most likely target: a column with a typical name, else the last suitable one.
 
-    A column of words is suitable if it is the last and has few unique values.
+    A column of words is suitable if it is the last one and has few unique values.
     """
     columns = list(columns)
     able = [column for column in columns if column.kind in ("number", "yes_no", "word")]

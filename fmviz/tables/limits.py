@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fmviz.engine.memory import in_words
 
 MOST_LEVELS = 1_000
-"""The default maximum of words of a text."""
+"""The default maximum number of words of a text."""
 
 SMALLER = "Take a sample of its rows, or compress it with gzip."
 """Advice for files that are too large."""
@@ -21,7 +21,7 @@ class Limits:
     Attributes
     ----------
     file : float
-        Bytes of the file as sent.
+        Bytes of the uploaded file.
     unfolded : int
         Bytes of a compressed file after decompression.
     rows, columns : float
@@ -51,7 +51,7 @@ class Limits:
         )
 
     def check(self, name: str, **sizes: float) -> None:
-        """Raise ValueError where a size exceeds its limit.
+        """Raise ValueError if a size exceeds its limit.
 
         Parameters
         ----------
@@ -73,10 +73,10 @@ _SENTENCES = {
         "file",
         "{name} has {value}, more than {most}. " + SMALLER,
     ),
-    "unfolded": ("unfolded", "{name} unfolds to more than {most}. Take a sample of its rows."),
+    "unfolded": ("unfolded", "{name} decompresses to more than {most}. Take a sample of its rows."),
     "columns": (
         "columns",
-        "{name} has {value} columns, more than {most}. Take fewer of them, or save it as libsvm.",
+        "{name} has {value} columns, more than {most}. Select fewer, or save it as libsvm.",
     ),
     "rows": ("rows", "{name} has more than {most} rows. Take a sample of them."),
     "cells": (
@@ -90,11 +90,11 @@ _SENTENCES = {
     ),
     "features": (
         "features",
-        "{name} makes {value} features, more than {most}. Ignore columns of many words.",
+        "{name} has {value} features, more than {most}. Ignore columns with many words.",
     ),
     "entries": (
         "cells",
-        "{name} makes {value} entries of X, more than {most}. Take a sample of the rows, or ignore columns.",
+        "{name} has {value} entries of X, more than {most}. Take a sample of the rows, or ignore columns.",
     ),
 }
 
@@ -106,10 +106,10 @@ UPLOADS = Limits(
     cells=20_000_000,
     features=200_000,
 )
-"""The limits of the page, which shows them, and of the command line.
+"""The limits of the page, where they are displayed, and of the command line.
 
-``maxUploadSize`` in .streamlit/config.toml agrees."""
+Keep in agreement with ``maxUploadSize`` in .streamlit/config.toml."""
 
-# A wrong index in a libsvm file would create as many features and exhaust the memory.
+# A wrong index in a libsvm file could create enough features to exhaust the memory.
 LOCAL = Limits(features=10_000_000)
 """The limits under ``--no-limits``."""

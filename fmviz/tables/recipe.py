@@ -1,4 +1,4 @@
-"""Options for a file: how to read it, how to encode each column, and which column to predict."""
+"""The recipe of a file: how to read it, how to encode each column, and which column to predict."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ class Recipe:
     reading : Reading
         The options of reading.
     columns : tuple of Choice
-        The columns in their order; () for libsvm.
+        The columns in order; () for libsvm.
     target : str
         The column to predict.
     also : tuple of str
-        Further columns to predict with it.
+        Additional columns to predict.
     task : {"auto", "regression", "binary", "class", "ordinal"}
         See `fmviz.tables.target.Target`.
     positive : str
-        The class encoded as +1, all others as -1. Empty: the later of two classes, or multiclass.
+        The class encoded as +1, all others as -1. If empty, the second of two classes, or multiclass.
     order : tuple of str
-        Ordered classes, ascending; empty for the order of a scale, of numbers, or of letters.
+        Ordered classes, ascending; if empty, the order of a rating scale, numerical or alphabetical order.
     logarithm : bool
         Whether to predict the logarithm of a positive number.
     scaling, numbers, most_levels : str, str, int or None
         See `fmviz.tables.encoder.TableEncoder`.
     rare : int
-        Words with fewer rows share a level.
+        Words in fewer rows share a level.
     """
 
     reading: Reading = field(default_factory=Reading)
@@ -84,18 +84,18 @@ class Recipe:
             "reading": self.reading.to_dict(),
             "columns": [[choice.name, choice.kind, choice.missing] for choice in self.columns],
         }
-        # Names of data sets are hashes of it.
+        # Names of data sets are hashes of the recipe.
         return {name: value for name, value in settings.items() if _OPTIONAL.get(name, ...) != value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
-        """Return the recipe of a dictionary by `to_dict`; raises ValueError on anything else."""
+        """Return the recipe from a dictionary of `to_dict`; raises ValueError if it is invalid."""
         try:
             columns = [Choice(*fields) for fields in data["columns"]]
             reading = Reading.from_dict(data["reading"])
             return checked(cls, {**_OPTIONAL, **data, "reading": reading, "columns": columns})
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"This is no recipe for a data set ({error}).") from None
+            raise ValueError(f"This is not a valid recipe of a data set ({error}).") from None
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -103,12 +103,12 @@ class Recipe:
         return (self.target, *(name for name in self.also if name != self.target))
 
     def corrected(self, choices: Iterable[Choice]) -> Recipe:
-        """Return the recipe with other choices for its columns; unknown columns are ignored."""
+        """Return the recipe with changed choices for columns; unknown columns are ignored."""
         changed = {choice.name: choice for choice in choices}
         return replace(self, columns=tuple(changed.get(choice.name, choice) for choice in self.columns))
 
     def encoder(self, features: Iterable[str]) -> TableEncoder:
-        """Return the encoder of some columns, not fitted."""
+        """Return the unfitted encoder of some columns."""
         chosen = {choice.name: choice for choice in self.columns}
         chosen = {name: chosen[name] for name in features if name in chosen}
         return TableEncoder(
@@ -125,11 +125,11 @@ class Recipe:
 
 
 _OPTIONAL = {"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"}
-"""What a dictionary of a recipe leaves out."""
+"""Default values, which a recipe's dictionary omits."""
 
 
 def columns_of(source: Source) -> tuple[Column, ...]:
-    """Return what the columns of a file hold; of libsvm the target alone."""
+    """Return descriptions of the columns of a file; for libsvm, only the target."""
     reading = source.reading
     return described(source.columns, reading.usual_decimal, reading.dates, reading.missing)
 
@@ -148,7 +148,7 @@ def first_recipe(source: Source, columns: Iterable[Column]) -> Recipe:
 def learned(
     source: Source, recipe: Recipe, rows: np.ndarray | None = None, columns: Iterable[Column] | None = None
 ) -> tuple[Target, TableEncoder | None]:
-    """Learn how a file becomes a target and features, without an encoder for libsvm.
+    """Fit the encoding of a file's target and features; libsvm files need no encoder.
 
     Parameters
     ----------
@@ -157,24 +157,24 @@ def learned(
     recipe : Recipe
         The options.
     rows : int ndarray, optional
-        The rows by whose target the curves of numbers are chosen; by default all.
+        The rows on whose target the curves of numbers are chosen; by default all.
     columns : iterable of Column, optional
-        What the columns hold, if that is known already.
+        The descriptions of the columns, if already known.
 
     Raises
     ------
     ValueError
-        If the recipe does not suit the file.
+        If the recipe does not match the file.
     """
     if not recipe.target:
         raise ValueError(
-            "There is no column to predict: none has values that repeat and differ. Choose a target, or "
-            "upload a table with one."
+            "There is no column to predict: none has repeated, differing values. Choose a target, or upload "
+            "a table with one."
         )
     table = source.columns
     for name in recipe.targets:
         if name not in table:
-            raise ValueError(f"The target {name!r} is no column. Choose one of the columns.")
+            raise ValueError(f"The target {name!r} is not a column. Choose one of the columns.")
     described = {column.name: column for column in columns or columns_of(source)}
     alone: dict[str, Any] = {} if recipe.also else {"positive": recipe.positive, "order": recipe.order}
     options = {"task": recipe.task, "logarithm": recipe.logarithm, **alone}
@@ -185,7 +185,7 @@ def learned(
     taken = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
     features = table.drop(columns=list(recipe.targets))
     known = y[:, 0] if y.ndim == 2 else y
-    # Classes by name, so that they are not taken for numbers.
+    # Class names, to prevent their interpretation as numbers.
     if target.task in ("binary", "class", "several"):
         known = known.astype(str).astype(object)
     if rows is not None:

@@ -1,4 +1,4 @@
-"""Scale numbers to mean 0 and deviation 1, and back to their own unit."""
+"""Standardize numbers and transform them back to their original unit."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Scaling:
     def decode(self, scaled: float) -> float:
         """Return the value in the original unit."""
         added = self.added(scaled)
-        # Infinite on overflow.
+        # Overflow gives infinity.
         return float(np.exp(np.float64(added))) if self.logarithm else added
 
     def added(self, scaled: float) -> float:
-        """Return the value on the scale on which terms add up: the value, or its logarithm."""
+        """Return the value on the additive scale: the value or its logarithm."""
         return self.mean + self.scale * scaled

@@ -20,7 +20,7 @@ from fmviz.tables.cells import shortened
 
 LIBSVM_TARGET = "target"
 """The name of the target of a libsvm file."""
-# Longer names of columns are truncated.
+# Longer column names are truncated.
 _LONGEST_NAME = 100
 
 ENCODINGS = (
@@ -38,7 +38,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "dates": ("auto", "day", "month"),
     "base": ("auto", "0", "1"),
 }
-"""The allowed values of every field of a `Reading` that is a choice."""
+"""The allowed values of the categorical fields of `Reading`."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Reading:
     lines : str
         "all", or "fitting" to skip lines with too many fields.
     dates : str
-        What comes first in dates such as 05/03/2020: "day" or "month".
+        The first of day and month in dates such as 05/03/2020: "day" or "month".
     base : str
         The index of the first feature of a libsvm file.
     skip : int
@@ -84,12 +84,12 @@ class Reading:
         return "comma" if self.decimal == "comma" else "point"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options for JSON, optional ones where they are not the default."""
+        """Return the options for JSON; optional ones only if they differ from the default."""
         return {name: value for name, value in asdict(self).items() if _OPTIONAL.get(name) != value} | _CELLS
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Reading:
-        """Return the options of a dictionary by `to_dict`; raises ValueError on anything else."""
+        """Return the options from a dictionary of `to_dict`; raises ValueError if it is invalid."""
         return checked(cls, {name: value for name, value in dict(data).items() if _CELLS.get(name) != value})
 
 
@@ -105,13 +105,13 @@ class Source:
     Attributes
     ----------
     reading : Reading
-        The options used, without "auto" where it can be told.
+        The options used, with "auto" resolved if possible.
     table : DataFrame or None
         The table, with unique column names; None for libsvm.
     X, y : (N, d) CSR array and (N,) ndarray, or None
         The contents of a libsvm file.
     notes : tuple of str
-        A sentence for everything that was left out or corrected.
+        Sentences on dropped and corrected parts.
     """
 
     reading: Reading
@@ -122,7 +122,7 @@ class Source:
 
     @property
     def columns(self) -> pd.DataFrame:
-        """The table; of libsvm the target alone."""
+        """The table; for libsvm, only the target."""
         return pd.DataFrame({LIBSVM_TARGET: self.y}) if self.table is None else self.table
 
     @cached_property
@@ -136,7 +136,7 @@ class Source:
 
 
 def named(columns: list[str], notes: list[str]) -> list[str]:
-    """Return unique names for the columns, and append a note for every kind of change."""
+    """Return unique column names, and append a note for every kind of change."""
     names: dict[str, None] = {}
     taken = set(columns)
     numbers: defaultdict[str, Iterator[int]] = defaultdict(partial(itertools.count, 2))
@@ -149,7 +149,7 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
         name = shortened(name, _LONGEST_NAME) or f"column {place}"
         if name in names:
             why = why or "the name of another"
-            # There may be half a million of one name, which are numbered on.
+            # There may be half a million columns with the same name; they are numbered.
             numbered = (f"{name} ({number})" for number in numbers[name])
             name = next(other for other in numbered if other not in names and other not in taken)
         names[name] = None

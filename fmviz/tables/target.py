@@ -19,11 +19,11 @@ from fmviz.tables.kinds import Column, ascending, described
 from fmviz.tables.scaling import Scaling
 
 Task = Literal["regression", "binary", "class", "ordinal", "several"]
-"""Numbers; two classes; more classes; classes in an order; any number of labels a row."""
+"""A number; two classes; several classes; ordered classes; any number of labels per row."""
 TASKS = ("auto", "regression", "binary", "class", "ordinal")
 """The tasks of a single column."""
 MOST_CLASSES = 1_000
-# Whole numbers of at most so many values might be classes.
+# Integers with at most this number of distinct values may be classes.
 _FEW = 12
 _OWN_SHARE, _MANY_ROWS = 0.5, 20
 
@@ -37,22 +37,22 @@ class Target:
     name : str
         The column, or all columns.
     task : {"regression", "binary", "class", "ordinal", "several"}
-        A number, encoded as (value − mean)/scale; two classes, encoded as -1 and +1; more classes, ordered or
-        not, encoded by their index among the labels; or several columns of two classes.
+        A number, encoded as (value − mean)/scale; two classes, encoded as -1 and +1; several classes, ordered
+        or not, encoded by their label index; or several columns of two classes.
     mean, scale : float
         Mean and standard deviation of a number.
     labels : tuple of str
         The labels of -1 and +1, or of the classes; empty for numbers and for several columns.
     others : bool
-        Whether -1 stands for all classes but that of +1.
+        Whether -1 stands for all other classes.
     logarithm : bool
         Whether the natural logarithm of the number is encoded.
     parts : tuple of Target
         The targets of several columns: all numbers ("regression") or all of two classes ("several").
     reader : FeatureColumn, optional
-        What reads its cells; None for several columns.
+        The reader of its cells; None for several columns.
     notes : tuple of str
-        Sentences on how it was read, and on other ways.
+        Sentences on how it was read, and on alternatives.
     """
 
     name: str
@@ -78,12 +78,12 @@ class Target:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Target:
-        """Return the target of a dictionary by `to_dict`.
+        """Return the target from a dictionary of `to_dict`.
 
         Raises
         ------
         ValueError
-            If it is none; the message names the field.
+            If the dictionary is invalid; the message names the field.
         """
         reader = data["reader"]
         target = checked(
@@ -98,7 +98,7 @@ class Target:
         return target
 
     def _check(self) -> None:
-        """Raise ValueError where labels and parts are not those of the task."""
+        """Raise ValueError if labels and parts do not match the task."""
         fewest, most = {"binary": (2, 2), "class": (2, MOST_CLASSES), "ordinal": (2, MOST_CLASSES)}.get(
             self.task, (0, 0)
         )
@@ -125,16 +125,16 @@ class Target:
     ) -> Target:
         """Learn the encoding of a target.
 
-        Under "auto" two unique values are classes; more are numbers if at least half of the values parse as
-        numbers, and else classes. A `positive` class is encoded as +1 and all others as -1; of two classes
-        the default is the numerically or alphabetically later one. Ordered classes ascend as in `order`, or
-        as on a rating scale, or numerically or alphabetically. With `logarithm` the logarithm of a positive
-        number is encoded. `column` says how the cells are read.
+        With "auto", two unique values are classes; more are numbers if at least half of the values parse as
+        numbers, and classes otherwise. The `positive` class is encoded as +1 and all others as -1; of two
+        classes, the default is the one that sorts last. Ordered classes follow `order`, or a rating scale, or
+        numerical or alphabetical order. With `logarithm`, the logarithm of a positive number is encoded.
+        `column` defines how the cells are read.
 
         Raises
         ------
         ValueError
-            If all values are equal or missing, do not suit the task, or are nearly all different words.
+            If all values are equal or missing, do not match the task, or are nearly all distinct words.
         """
         one_of("task", task, TASKS)
         column = column or described(values.to_frame())[0]
@@ -155,7 +155,7 @@ class Target:
         if task == "regression" or (task == "auto" and mostly):
             return cls._of_numbers(column.numbers, numbers, words, logarithm, notes)
         if logarithm:
-            raise ValueError(f"The target {name!r} is of classes, and a logarithm is one of numbers.")
+            raise ValueError(f"The target {name!r} has classes, but a logarithm needs numbers.")
         reader = replace(reader, levels=tuple(words[:MOST_CLASSES]))
         kind: Task = "ordinal" if task == "ordinal" else "class"
         labels, scale = order or words, () if order else ascending(words)
@@ -168,9 +168,9 @@ class Target:
             raise ValueError(f"The target {name!r} {refused}")
         elif scale and task == "ordinal":
             labels = scale
-            notes.append(f"The classes of {name!r} are in the order of their scale: {quoted(scale, 7)}.")
+            notes.append(f"The classes of {name!r} are ordered by their rating scale: {quoted(scale, 7)}.")
         elif scale:
-            notes.append(f"The classes of {name!r} are a scale; `--task ordinal` predicts in its order.")
+            notes.append(f"The classes of {name!r} form a rating scale; `--task ordinal` uses its order.")
         others = len(words) > len(labels)
         return cls(name, kind, labels=tuple(labels), others=others, reader=reader, notes=tuple(notes))
 
@@ -182,12 +182,12 @@ class Target:
         columns: Mapping[str, Column],
         **options: Any,
     ) -> Target:
-        """Learn the encoding of several columns, all numbers or all of two classes; options as of `learn`.
+        """Learn the encoding of several columns, all numeric or all binary; options as in `learn`.
 
         Raises
         ------
         ValueError
-            If they are of different kinds, or have more classes, or one is not a target.
+            If they are of different kinds, have more than two classes, or one cannot be a target.
         """
         parts = tuple(cls.learn(table[name], column=columns.get(name), **options) for name in names)
         kinds = {part.task for part in parts}
@@ -196,8 +196,8 @@ class Target:
         if len(kinds) > 1 or not kinds <= {"regression", "binary"}:
             described = ", ".join(f"{part.name} ({_KINDS[part.task]})" for part in parts)
             raise ValueError(
-                f"Several targets must be numbers all, or of two classes all; they are {described}. Choose "
-                "columns of one kind."
+                f"Several targets must all be numeric or all binary; they are {described}. Choose columns of "
+                "one kind."
             )
         return cls(", ".join(names), "several" if kinds == {"binary"} else "regression", parts=parts)
 
@@ -208,12 +208,12 @@ class Target:
         name, known = reader.name, numbers.dropna()
         if logarithm and len(known) and known.min() <= 0.0:
             raise ValueError(
-                f"The target {name!r} has the value {known.min():g}, and only positive numbers have a "
-                "logarithm. Predict it as it is."
+                f"The target {name!r} has the value {known.min():g}, but only positive numbers have a "
+                "logarithm. Predict it without the logarithm."
             )
         if not len(known):
             raise ValueError(
-                f"The target {name!r} holds words such as {words[0]!r}, and regression wants numbers. "
+                f"The target {name!r} contains words such as {words[0]!r}, but regression needs numbers. "
                 "Choose classes, or another target."
             )
         learned = reader.learn(np.log(known) if logarithm else known, "standard")
@@ -221,23 +221,23 @@ class Target:
             raise ValueError(f"The target {name!r} is the same in all rows; choose another one.")
         if len(words) <= _FEW and (known == np.round(known)).all() and not logarithm:
             notes.append(
-                f"The target {name!r} has {len(words)} whole numbers; `--task class` predicts classes."
+                f"The target {name!r} has {len(words)} distinct integers; `--task class` predicts classes."
             )
         about: dict[str, Any] = {"logarithm": logarithm, "reader": reader, "notes": tuple(notes)}
         return cls(name, "regression", learned.center, learned.scale, **about)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns."""
+        """The names of the columns."""
         return tuple(part.name for part in self.parts) or (self.name,)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences on how the column, or each of several, was read."""
+        """Sentences on how the columns were read."""
         return tuple(note for part in (self.parts or (self,)) for note in part.notes)
 
     def encode(self, table: pd.DataFrame) -> np.ndarray:
-        """Return y of a table, float64 of shape (N,) or (N, m); NaN where a value is missing or unknown."""
+        """Return y of a table, float64 of shape (N,) or (N, m); NaN if a value is missing or unknown."""
         if self.parts:
             return np.column_stack([part.encode(table) for part in self.parts])
         assert self.reader is not None
@@ -253,7 +253,7 @@ class Target:
         return np.array([np.nan if word is None else known.get(word, other) for word in words_of(values)])
 
     def unknown(self, table: pd.DataFrame) -> list[str]:
-        """Return a sentence on labels of a table that are none of its own, if there are any."""
+        """Return a sentence on labels of a table that are unknown to the target, if there are any."""
         if self.reader is None or self.task == "regression" or self.others or self.name not in table:
             return []
         words = words_of(self.reader.read(table[self.name]))
@@ -261,7 +261,9 @@ class Target:
         n = counts.total()
         rows = "row has" if n == 1 else "rows have"
         return (
-            [f"The model knows no class {quoted(counts)} of {self.name!r}, which {n:,} {rows}."] if n else []
+            [f"The model does not have the class {quoted(counts)} of {self.name!r}, which {n:,} {rows}."]
+            if n
+            else []
         )
 
     @property
@@ -283,7 +285,7 @@ class Target:
             return np.exp(decoded) if self.logarithm else decoded
 
     def in_columns(self, predictions: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
-        """Return decoded predictions, with probabilities p if any, as columns of a table."""
+        """Return decoded predictions, with probabilities p if available, as columns of a table."""
         if self.parts:
             kinds = [("prediction", self.names, predictions)]
             kinds += [] if p is None else [("probability", self.outputs, p)]
@@ -298,7 +300,7 @@ class Target:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of several outputs: a column of yes and no by its name alone."""
+        """The names of several outputs; yes/no columns have only their name."""
         return tuple(
             part.name
             if part.task == "regression" or part.labels[1].lower() in YES
@@ -308,7 +310,7 @@ class Target:
 
     @property
     def scaling(self) -> Scaling | tuple[Scaling, ...] | None:
-        """The scaling of a number, or of several."""
+        """The scaling of one or several numbers."""
         if self.task != "regression":
             return None
         each = (Scaling(own.mean, own.scale, logarithm=own.logarithm) for own in self.parts or (self,))
@@ -321,27 +323,28 @@ class Target:
 
 
 def _refusal(words: Sequence[str], n: int, task: str, order: Sequence[str]) -> str:
-    """Return why words of n rows cannot be predicted as classes, and what to do; or ""."""
+    """Return why words of n rows cannot be predicted as classes, with advice; or ""."""
     different, shown = f"{len(words):,}", quoted(words)
     refusals = (
         (
             len(words) > MOST_CLASSES,
-            f"has {different} classes, and each of up to {MOST_CLASSES:,} gets a machine of its own. Choose "
-            "the one to tell from all others, or another target.",
+            f"has {different} classes, but at most {MOST_CLASSES:,} are supported, with a machine each. "
+            "Choose one class to predict against all others, or another target.",
         ),
         (
             task == "binary",
-            f"has {different} classes ({shown}); choose the one to tell from all others, or predict all of "
-            "them.",
+            f"has {different} classes ({shown}); choose one to predict against all others, or predict all "
+            "of them.",
         ),
         (
             n >= _MANY_ROWS and len(words) > _OWN_SHARE * n,
-            f"has {different} different words in {n:,} rows ({shown}): nearly every row is a class of its "
-            "own. If they are numbers, mend how they are written; else choose another target.",
+            f"has {different} distinct words in {n:,} rows ({shown}): nearly every row is a separate "
+            "class. If they are numbers, correct their format; otherwise choose another target.",
         ),
         (
             order and sorted(order) != sorted(words),
-            f"has the values {quoted(words, 20)}; the order {quoted(order)} does not hold all of them once.",
+            f"has the values {quoted(words, 20)}; the order {quoted(order)} does not contain each of them "
+            "once.",
         ),
     )
     return next((sentence for is_wrong, sentence in refusals if is_wrong), "")

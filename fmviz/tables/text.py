@@ -1,4 +1,4 @@
-"""Find the table in delimited text: its delimiter, names, units and sums, with cells as they were written."""
+"""Find the table in delimited text: delimiter, column names, units and totals, with cells as text."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from fmviz.tables.source import DELIMITERS, Reading, Source, named
 
 _SNIFFED_LINES = 200
 _SNIFFED_CHARACTERS = 1_000_000
-# Blanks are no candidate: they occur within fields. Of commas and bars the one with more fields.
+# Blanks are not candidates: they occur within fields. Between commas and bars, the one with more fields wins.
 _SNIFFED = ("\t", ";", ",", "|")
-# Rows at the end that begin so are no observations.
+# Rows at the end that begin like this are not observations.
 _SUM = re.compile(r"(grand |sub)?-?(total|sum|summe|gesamt|average|mean|mittelwert|count)s?\b.*", re.I)
 _UNIT = re.compile(r"(?!(NA|NaN|nan|None|null|NULL)$)[A-Za-zµΩ°%‰/·²³^$€£]{1,12}")
 _NUMERIC = 0.9
-_UNNAMED = "The rows of {name} have more fields than its first line names; name every column there."
+_UNNAMED = "The rows of {name} have more fields than its header; add a name for every column."
 _NO_VALUES = "{name} is empty. Upload a table whose first line names its columns."
 
 
 def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Limits) -> Source:
-    """Parse delimited text into a table of words; cells of no characters and "?" are missing.
+    """Parse delimited text into a table of words; empty cells and "?" are missing.
 
-    Lines of comments and titles above the names of the columns, a line of units below them, and sums at the
-    end are left out, with a note.
+    Comments and titles above the header, a line of units below it, and totals at the end are dropped, with a
+    note.
 
     Parameters
     ----------
     text : str
         The decoded text.
     asked : Reading
-        The options; those that are "auto" are detected.
+        The options; "auto" means detected.
     name : str
         The name of the file in messages.
     notes : list of str
@@ -55,7 +55,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
         If the text is empty, is not a table, has one column, or is too large.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
-    # Excel writes its delimiter into a first line of its own, and there may be blank lines above the table.
+    # Excel writes its delimiter into a separate first line, and there may be blank lines above the table.
     text = re.sub(r'\A\n*"?sep=."?\n', "", text).split("\n", asked.skip)[-1]
     text = re.sub(r"\A(?:[ \t]*\n)+", "", text)
     if not text.strip():
@@ -73,19 +73,19 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     columns = named([field.strip() for field in fields], notes)
     if len(columns) < 2:
         raise ValueError(
-            f"{name} has one column, {columns[0]!r}; a target and at least one feature are needed, divided "
-            "by commas, semicolons, tabs or bars."
+            f"{name} has one column, {columns[0]!r}; a target and at least one feature are needed, "
+            "separated by commas, semicolons, tabs or bars."
         )
     if header and _is_units(rows[begin:]):
         units = ", ".join(filter(None, rows[begin]))
-        notes.append(f"The line of units below the names was left out: {units}.")
+        notes.append(f"The line of units below the header was dropped: {units}.")
         begin += 1
     body = "\n".join(text.split("\n")[ends[begin - 1] if begin else 0 :])
     n = body.count("\n")
     within.check(name, columns=len(columns), rows=n, cells=n * len(columns))
     if asked.lines == "fitting":
         body = _fitting(body, delimiter, len(columns), notes)
-    # pandas would use the first of too many fields as row names.
+    # If there are too many fields, pandas would use the first as row names.
     elif begin < len(rows) and len(rows[begin]) > len(columns):
         raise ValueError(_UNNAMED.format(name=name))
     decimal = asked.decimal if asked.decimal != "auto" else _decimal(rows[begin:], delimiter)
@@ -97,44 +97,44 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
 
 def _delimiter(text: str) -> str:
     """Return the delimiter that splits most of the first lines into the same number of fields."""
-    # Only the beginning of a long text.
+    # Only the beginning of a long text is used.
     begin = text[:_SNIFFED_CHARACTERS].splitlines()
     lines = [line for line in begin if line.strip() and line[0] != "#"][:_SNIFFED_LINES]
-    # In how many lines there is the most common number of fields, and that number.
+    # The number of lines with the most common number of fields, and that number.
     fields = {}
     for sign in _SNIFFED:
         counts = Counter(len(row) for row in _rows(lines, sign) if len(row) > 1)
         fields[sign] = max(((n, number) for number, n in counts.items()), default=(0, 0))
-    # Between tabs and semicolons, commas are parts of numbers.
+    # With tabs or semicolons as delimiters, commas are parts of numbers.
     sure = [sign for sign in "\t;" if lines and fields[sign][0] == len(lines)]
     best = (sure or [max(_SNIFFED, key=lambda sign: fields[sign])])[0]
     return best if fields[best][0] else max(_SNIFFED, key=lines[0].count) if lines else ","
 
 
 def _rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """Yield the rows of some lines up to what is none, such as an open quotation mark."""
+    """Yield the rows of some lines up to the first error, such as an open quotation mark."""
     with suppress(csv.Error):
         yield from csv.reader(lines, delimiter=delimiter)
 
 
 def _without_comments(text: str, delimiter: str, notes: list[str]) -> str:
-    """Return the text without lines of # at its begin; of several fields the last one names the columns."""
+    """Drop comment lines (#) at the beginning; the last one is the header if it has several fields."""
     lines = text.split("\n")
     n = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
     last = lines[n - 1].lstrip("# ") if n else ""
     named_so = last.count(delimiter) == lines[n].count(delimiter) > 0
     if n - named_so > 0:
-        notes.append(f"{_lines(n - named_so, 'of comments at the begin')}.")
+        notes.append(f"{_lines(n - named_so, 'of comments at the beginning')}.")
     return "\n".join([*([last] if named_so else []), *lines[n:]])
 
 
 def _lines(n: int, where: str) -> str:
-    """Return which lines were left out, in a sentence without its end."""
-    return f"1 line {where} was left out" if n == 1 else f"{n:,} lines {where} were left out"
+    """Return the beginning of a sentence on dropped lines."""
+    return f"1 line {where} was dropped" if n == 1 else f"{n:,} lines {where} were dropped"
 
 
 def _records(text: str, delimiter: str, name: str) -> tuple[list[list[str]], list[int]]:
-    """Return the first rows with a value, and the number of lines up to the end of each."""
+    """Return the first non-empty rows, and the line number at the end of each."""
     reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
     filled = (([cell.strip() for cell in row], reader.line_num) for row in reader if any(map(str.strip, row)))
     try:
@@ -142,13 +142,13 @@ def _records(text: str, delimiter: str, name: str) -> tuple[list[list[str]], lis
     except csv.Error as error:
         raise ValueError(f"{name} cannot be read as a table: {_reason(error)}") from None
     if not records:
-        raise ValueError(f"{name} holds nothing but delimiters; give a table with values.")
+        raise ValueError(f"{name} contains only delimiters; use a table with values.")
     return [row for row, _ in records], [end for _, end in records]
 
 
 def _first(rows: Sequence[Sequence[str]], width: int, notes: list[str]) -> int:
-    """Return the row that the table begins with, below a title of few fields."""
-    # A title begins its line; names without the first, of numbered rows, do not.
+    """Return the index of the first row of the table, below a title with few fields."""
+    # A title fills the first field; a header of numbered rows leaves it empty.
     least = [max(2, 0.6 * width) if row[0] else width / 3 for row in rows]
     first = next((at for at, row in enumerate(rows) if sum(map(bool, row)) >= least[at]), 0)
     if first:
@@ -158,7 +158,7 @@ def _first(rows: Sequence[Sequence[str]], width: int, notes: list[str]) -> int:
 
 
 def _number_columns(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return which columns hold numbers nearly everywhere."""
+    """Return the columns in which nearly all values are numbers."""
     columns = (
         [cell for cell in column if cell not in ("", "?")] for column in zip_longest(*rows, fillvalue="")
     )
@@ -170,7 +170,7 @@ def _number_columns(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _has_header(rows: Sequence[Sequence[str]], notes: list[str]) -> bool:
-    """Return whether the first row names columns: some word stands above numbers, or comes only there."""
+    """Return whether the first row is a header: a word stands above numbers, or occurs only there."""
     first, body = rows[0], rows[1:]
     numbers = [place for place in _number_columns(body) if place < len(first) and first[place]]
     words = [
@@ -183,14 +183,14 @@ def _has_header(rows: Sequence[Sequence[str]], notes: list[str]) -> bool:
     if named or not all(is_written_number(first[place]) for place in numbers):
         return True
     notes.append(
-        "The first line holds values, so it was taken for a row, and the columns are numbered; "
-        "`--read header=yes` takes it for their names."
+        "The first line has values and was read as a row, and the columns are numbered; `--read header=yes` "
+        "reads it as column names."
     )
     return False
 
 
 def _is_units(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row holds units: in brackets, or short words above columns of numbers."""
+    """Return whether the first row has units: in brackets, or short words above columns of numbers."""
     if len(rows) < 3 or not any(rows[0]):
         return False
     if all(re.fullmatch(r"\[.*\]|\(.*\)", field) for field in rows[0] if field):
@@ -202,7 +202,7 @@ def _is_units(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
-    """Return the decimal sign that cells prove; else that of files with the delimiter."""
+    """Return the decimal sign proved by cells, or the usual one for the delimiter."""
     proven = [decimal_signs(list(dict.fromkeys(column))) for column in zip_longest(*rows, fillvalue="")]
     commas, points = proven.count({"comma"}), proven.count({"point"})
     if commas == points:
@@ -211,9 +211,9 @@ def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
 
 
 def _parsed(text: str, delimiter: str, width: int, name: str) -> pd.DataFrame:
-    """Return the table below the names of the columns."""
+    """Return the table below the header."""
     if not text.strip():
-        raise ValueError(f"{name} has no rows below the names of its columns.")
+        raise ValueError(f"{name} has no rows below its header.")
     try:
         with warnings.catch_warnings():
             # pandas truncates rows with too many fields.
@@ -237,7 +237,7 @@ def _parsed(text: str, delimiter: str, width: int, name: str) -> pd.DataFrame:
 
 
 def _without_sums(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Return the table without rows of sums or of a single remark at its end."""
+    """Return the table without totals or remarks at its end."""
     n = len(table)
     while n > 3 and _is_sum(table.iloc[n - 1].dropna().astype(str).str.strip().tolist(), table.shape[1]):
         n -= 1
@@ -248,7 +248,7 @@ def _without_sums(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def _is_sum(cells: list[str], width: int) -> bool:
-    """Return whether the cells of a row are a sum, or a remark."""
+    """Return whether the cells of a row are totals or a remark."""
     cells = [cell for cell in cells if cell]
     if len(cells) <= 1 and width > 2 and not all(map(is_written_number, cells)):
         return True
@@ -261,7 +261,7 @@ def _fitting(text: str, delimiter: str, n_columns: int, notes: list[str]) -> str
     rows = (row for row in _rows(io.StringIO(text), delimiter) if len(row) <= n_columns)
     csv.writer(sink, delimiter=delimiter, lineterminator="\n").writerows(rows)
     if skipped := sum(len(row) > n_columns for row in _rows(io.StringIO(text), delimiter)):
-        notes.append(f"{skipped:,} lines have too many fields and were left out.")
+        notes.append(f"{skipped:,} lines have too many fields and were dropped.")
     return sink.getvalue()
 
 
@@ -269,5 +269,5 @@ def _reason(error: Exception) -> str:
     """Return the message of a parser, with advice."""
     said = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split()).rstrip(".")
     if "inside string" in said or "field limit" in said:
-        return f"{said}. A quotation mark is opened and never closed; close it, or take it out."
+        return f"{said}. A quotation mark is never closed; close it, or remove it."
     return f"{said}."

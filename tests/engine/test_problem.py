@@ -62,7 +62,7 @@ def test_objective_is_the_definition(loss, regularizer, weights):
         ({"lambda_p": -1}, "lambda_p = -1 is out of range"),
         ({"lambda_w": float("nan")}, "lambda_w = nan"),
         ({"lambda_sparse": "big"}, "lambda_sparse = 'big'"),
-        ({"loss_param": 2.0}, "no parameter of its own"),
+        ({"loss_param": 2.0}, "has no parameter; omit loss_param"),
         ({"regularizer_params": {"axes": "rows"}}, "no parameter 'axes'"),
         ({"regularizer_params": {"axis": "diagonal"}}, "axis = 'diagonal'"),
         ({"sample_weight": -Y}, "sample_weight"),

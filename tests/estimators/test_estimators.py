@@ -385,7 +385,7 @@ WRONG = {
         ({"augment": True}, "augment = True .* model = 'fm' is none"),
         ({"model": "fmm"}, "model = 'fmm' is not known"),
         ({"model": "robust"}, "RobustFMRegressor and RobustFMClassifier"),
-        ({"model": "quadratic"}, r"rank = 4 is no setting of model = 'quadratic'.* Leave rank=None"),
+        ({"model": "quadratic"}, r"rank = 4 does not apply to model = 'quadratic'.* Leave rank=None"),
         ({"max_iter": 0}, "max_iter = 0"),
         ({"tol": -1}, "tol = -1"),
         ({"regularizer": "ti2"}, "Did you mean 'ti'"),
@@ -405,7 +405,7 @@ WRONG = {
         ({"lambda_p": -1.0}, "lambda_p = -1"),
         ({"lambda_sparse": 1.0}, "lambda_sparse = 1 has no penalty to multiply"),
         ({"rank": -1}, "rank = -1"),
-        ({"init_scale": 0.1}, r"init_scale = 0.1 is no setting .* starts from 0"),
+        ({"init_scale": 0.1}, r"init_scale = 0.1 does not apply .* starts from 0"),
         ({"regularizer": "ti"}, "is a function of W"),
         ({"solver": "pcd"}, "eigenvalues alone"),
         ({"solver_params": {"bases": 0}}, "bases = 0"),
@@ -464,7 +464,7 @@ def test_bad_data_get_a_sentence():
     for ask, words in [
         (lambda: regressor.fit(np.where(X > 2, np.nan, X), Y), "NaN"),
         (lambda: classifier.fit(X, np.ones(120)), "one class only"),
-        (lambda: classifier.fit(X, np.arange(240).reshape(120, 2) % 3), "other values than 0 and 1"),
+        (lambda: classifier.fit(X, np.arange(240).reshape(120, 2) % 3), "values other than 0 and 1"),
         (lambda: clone(CASES["hofm"]).set_params(model=HigherOrder(4)).fit(X[:, :1], Y), r"1 feature\(s\)"),
         (lambda: regressor.fit(X, Y * 1e300), "y holds a value of size"),
         (lambda: regressor.fit(X, np.full(120, 1e200)), "y holds a value of size 1e"),
@@ -478,11 +478,14 @@ def test_bad_data_get_a_sentence():
 def test_bad_questions_get_a_sentence(case, missing, orders):
     machine = clone(CASES[case]).set_params(max_iter=2).fit(NAMED, Y)
     for ask, words in [
-        (lambda: machine.interactions(order=missing), f"order = {missing} is not in this .* {orders}"),
+        (
+            lambda: machine.interactions(order=missing),
+            f"order = {missing} is not an order of this .* {orders}",
+        ),
         (lambda: machine.interactions(0), "top = 0"),
         (lambda: machine.interaction_weight(["a", "z"]), "feature = 'z'"),
         (lambda: machine.interaction_weight(["a"]), "at least two"),
-        (lambda: machine.interaction_weight(["a", 0]), "none twice"),
+        (lambda: machine.interaction_weight(["a", 0]), "without repetition"),
     ]:
         with pytest.raises(ValueError, match=words):
             ask()
@@ -502,7 +505,7 @@ def test_bad_questions_get_a_sentence(case, missing, orders):
 )
 def test_a_target_of_none_is_refused_in_words(estimator):
     y = np.array([1.0, 0.0, None, 1.0], dtype=object)
-    with pytest.raises(ValueError, match=r"y is None in row 2 .*Leave out the rows"):
+    with pytest.raises(ValueError, match=r"y is None in row 2 .*Remove the rows"):
         estimator.fit(np.eye(4), y if isinstance(estimator, fmviz.OrdinalRegressor) else np.c_[y, y])
 
 

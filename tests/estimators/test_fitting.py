@@ -233,7 +233,7 @@ def test_a_classifier_learns_from_parts_with_one_class():
     assert classifier.score(X, LABELS) > 0.8
     for given, words in (
         ((X, np.full(60, "maybe")), "maybe"),
-        ((X, LABELS, ["a", "b"]), "calls before"),
+        ((X, LABELS, ["a", "b"]), "earlier calls"),
         ((X[:, :3], LABELS), "features"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -135,7 +135,7 @@ def test_rows_may_have_several_labels():
     assert np.mean(result == labels) > 0.85
     assert set(np.unique(result)) == {0, 1}
     assert not np.allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
-    with pytest.raises(ValueError, match="rows with several labels have none"):
+    with pytest.raises(ValueError, match="rows with several labels have no class"):
         machine(class_weight="balanced").fit(X, labels)
 
 

@@ -150,7 +150,7 @@ FILES: tuple[Hostile, ...] = (
     Hostile("program.csv", lambda: b"\x7fELF\x02\x01\x01" + bytes(500), True, "program"),
     Hostile("packed.csv.bz2", lambda: b"BZh91AY&SY" + bytes(100), True, "bzip2"),
     # Compressed.
-    Hostile("bomb.csv.gz", lambda: bomb(260_000_000), True, "unfolds to more than"),
+    Hostile("bomb.csv.gz", lambda: bomb(260_000_000), True, "decompresses to more than"),
     Hostile("cut.csv.gz", lambda: gzip.compress(csv(rows(500)))[:-200], True, "broken gzip"),
     Hostile("twice.csv.gz", lambda: gzip.compress(gzip.compress(csv(rows()))), True, "binary data"),
     Hostile("two members.csv.gz", lambda: gzip.compress(b"a,y\n1,2\n") + gzip.compress(b"2,3\n5,1\n"), False),
@@ -171,7 +171,7 @@ FILES: tuple[Hostile, ...] = (
     Hostile("a wide row further down.csv", lambda: b",\n" + b"1,2,\n" * 40 + b"1,2,3\n", False),
     Hostile("short rows.csv", lambda: csv(rows()) + b"7\n8\n9\n", False),
     Hostile("open quote.csv", lambda: b'a,b,y\n1,"x,2\n' + b"1,x,2\n" * 50, True, "never closed"),
-    Hostile("only commas.csv", lambda: b",,,\n,,,\n,,,\n", True, "nothing but delimiters"),
+    Hostile("only commas.csv", lambda: b",,,\n,,,\n,,,\n", True, "only delimiters"),
     # Delimiters and encodings.
     Hostile("wrong delimiter.csv", lambda: csv(rows(), sep="~"), True, "has one column"),
     Hostile("semicolons.csv", lambda: csv(rows(), sep=";", decimal=","), False),
@@ -180,7 +180,7 @@ FILES: tuple[Hostile, ...] = (
         "latin.csv",
         lambda: csv(rows().replace({"x": "Köln", "y": "Größe"})).decode().encode("latin-1"),
         False,
-        "no UTF-8",
+        "not UTF-8",
     ),
     Hostile(
         "mixed encodings.csv",
@@ -203,7 +203,7 @@ FILES: tuple[Hostile, ...] = (
     # Names.
     Hostile("duplicates.csv", lambda: renamed("a", "a", "y"), False, "the name of another"),
     Hostile("unnamed.csv", lambda: renamed("", " ", "y"), False, "no name"),
-    Hostile("no header.csv", lambda: csv(rows()[["a", "y"]], header=False), False, "taken for a row"),
+    Hostile("no header.csv", lambda: csv(rows()[["a", "y"]], header=False), False, "read as a row"),
     Hostile("scripts.csv", lambda: renamed(SCRIPT, IMAGE, "y"), False),
     Hostile(
         "script levels.csv",
@@ -234,9 +234,9 @@ FILES: tuple[Hostile, ...] = (
         "infinite.csv",
         lambda: csv(rows()) + b"inf,x,1\n-inf,y,2\n1e400,z,3\n",
         False,
-        "3 cells such as 'inf' are no numbers",
+        "3 cells such as 'inf' are not numbers",
     ),
-    Hostile("mixed types.csv", lambda: csv(rows(200)) + b"n/k,x,1\nbroken,y,2\n", False, "no numbers"),
+    Hostile("mixed types.csv", lambda: csv(rows(200)) + b"n/k,x,1\nbroken,y,2\n", False, "not numbers"),
     Hostile("thousands.csv", lambda: csv(rows().assign(a=[f"{1000 * i:,}" for i in range(1, 61)])), False),
     Hostile("huge numbers.csv", lambda: csv(rows().assign(a=[10 ** (i % 40 + 1) for i in range(60)])), False),
     Hostile("constant.csv", lambda: b"a,b,y\n" + b"1,x,2\n" * 30, False, "same value|always|nothing"),

@@ -50,9 +50,9 @@ def test_predictions_are_in_the_targets_own_unit():
 
 
 def test_only_positive_numbers_have_one():
-    with pytest.raises(ValueError, match="has the value 0, and only positive"):
+    with pytest.raises(ValueError, match="has the value 0, but only positive"):
         Target.learn(pd.Series([0.0, 1.0, 2.0], name="price"), logarithm=True)
-    with pytest.raises(ValueError, match="is of classes"):
+    with pytest.raises(ValueError, match="has classes"):
         Target.learn(pd.Series(["a", "b", "c"], name="kind"), logarithm=True)
     # What has none, in rows that are predicted later, counts as missing.
     learned = Target.learn(pd.Series([1.0, 2.0, 3.0], name="price"), logarithm=True)

@@ -86,11 +86,11 @@ def test_columns_become_targets(chosen, task, outputs, shape):
 
 
 def test_several_targets_are_of_one_kind():
-    with pytest.raises(ValueError, match=r"numbers all, or of two classes all; they are u \(a number\), hot"):
+    with pytest.raises(ValueError, match=r"must all be numeric or all binary; they are u \(a number\), hot"):
         encoded("u", "hot")
     with pytest.raises(ValueError, match=r"kind \(more classes\)"):
         encoded("hot", "kind")
-    with pytest.raises(ValueError, match="does not hold all of them once"):
+    with pytest.raises(ValueError, match="does not contain each of them once"):
         encoded("kind", task="ordinal", order=("low", "top"))
     with pytest.raises(ValueError, match=r"has 3 classes .* or predict all of them"):
         encoded("kind", task="binary")

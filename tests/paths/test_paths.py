@@ -145,7 +145,7 @@ def test_a_stopped_search_has_no_last_word():
         (lambda: fmviz.regularization_path(X, Y, [-1.0]), "lambdas = -1"),
         (lambda: fmviz.regularization_path(X, Y, [1.0], validation=(X[:, :3], Y)), "3 features"),
         (lambda: fmviz.regularization_path(X, Y, [1.0], validation=(X, Y[:3])), "one value a row"),
-        (lambda: next(fmviz.find_lambda(X, Y, 10, (20, 30))), "does not hold the target"),
+        (lambda: next(fmviz.find_lambda(X, Y, 10, (20, 30))), "does not contain the target"),
         (lambda: next(fmviz.find_lambda(X, Y, -3)), "target_interactions = -3"),
     ],
 )
@@ -162,7 +162,7 @@ def test_bad_settings_get_a_sentence(call, words):
         ({"orders": "up"}, r"orders = 'up' must be a sequence of cold, down, up: write \['up'\]"),
         ({"orders": ["sideways"]}, "orders = 'sideways'"),
         ({"regularisation": "ti"}, "keyword = 'regularisation' is not known; .* Did you mean 'regularizer'"),
-        ({"lambda_sparse": 0.1}, "changes along a path"),
+        ({"lambda_sparse": 0.1}, "varies along a path"),
     ],
 )
 def test_bad_input_of_paths_is_a_sentence(given, words):

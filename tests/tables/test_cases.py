@@ -21,9 +21,9 @@ from fmviz.tables.source import Reading
 FOLDER = Path(__file__).parents[1] / "cases"
 DATES = ("ampm", "dmy", "eu_time", "mon", "short", "text")
 REFUSED = {
-    "25c_multilabel.svm": r"line 2 has several labels \(1,3\), and one is predicted\. Give a table",
+    "25c_multilabel.svm": r"line 2 has several labels \(1,3\), but only one is allowed\. Use a table",
     "25e_libffm.txt": r"is a libffm file \(field:index:value\)\. Write each entry as index:value",
-    "25k_bad_line_97.svm": r"line 97 holds '2=0\.7' \(1 1:0\.5 2=0\.7\), where index:value is expected",
+    "25k_bad_line_97.svm": r"line 97 has '2=0\.7' \(1 1:0\.5 2=0\.7\) instead of index:value",
 }
 
 # By file the kinds of its columns, of libsvm that of its target, and what is said of them and of the file.
@@ -62,7 +62,7 @@ READ = {
     "28t_zone.csv": ("date number number", ""),
     "28z_ambiguous.csv": ("date number number", "'when' is read with the month first; .*`--read dates=day`"),
     "32_yes_variants.csv": ("number number word yes_no", "'YES' as 'Yes', 'NO' as 'No'"),
-    "33_no_header_iris.csv": ("number number word number", "taken for a row, .*`--read header=yes`"),
+    "33_no_header_iris.csv": ("number number word number", "read as a row, .*`--read header=yes`"),
     "33c_adult_train.csv": ("number word number word yes_no", ""),
     "33c_adult_test.csv": ("number word number word yes_no", ""),
     "34_survey.csv": ("word word word word word date word word word", ""),
@@ -140,7 +140,7 @@ def test_offsets_are_told():
         source = read((FOLDER / name).read_bytes())
         recipe = first_recipe(source, columns_of(source))
         _, encoder = learned(source, recipe)
-        assert f"Times of column {column!r} are those of the clock as written" in " ".join(encoder.sentences_)
+        assert f"Times of column {column!r} are local times as written" in " ".join(encoder.sentences_)
 
 
 # ------------------------------------------------------------------------------------- fits and predictions
@@ -187,7 +187,7 @@ FITS = [
     ("26_decimal_comma.tsv", "Ertrag", (), 0.9, "Target 'Ertrag': Read as numbers with a decimal comma"),
     ("27c_comments.csv", "y", (), 0.9, "2 lines of comments"),
     *((f"28_{form}.csv", "y", (), 0.9, "Column 'when' is a date and becomes") for form in DATES),
-    ("28t_zone.csv", "y", (), 0.9, "the clock as written, without their offset"),
+    ("28t_zone.csv", "y", (), 0.9, "local times as written, without their offset"),
     ("32_yes_variants.csv", "smoker", (), 0.9, "'YES' as 'Yes'"),
     ("33_no_header_iris.csv", "column 4", (), 0.9, "`--read header=yes`"),
     (
@@ -195,7 +195,7 @@ FITS = [
         "satisfaction",
         ("--task", "ordinal"),
         0.65,
-        "in the order of their scale: Strongly disagree",
+        "ordered by their rating scale: Strongly disagree",
     ),
     ("36_train.csv", "y", (), 0.9, ""),
 ]

@@ -267,9 +267,7 @@ def test_day_or_month_is_told_by_the_cells_or_asked():
 def test_times_are_those_of_the_clock_as_written_in_files_and_frames():
     words = pd.Series(["2024-01-01T00:30:00-05:00", "2024-07-01T23:30:00-04:00"], name="t")
     read = date_format(words)
-    assert (
-        read.sentence("t") == "Times of column 't' are those of the clock as written, without their offset."
-    )
+    assert read.sentence("t") == "Times of column 't' are local times as written, without their offset."
     frames = pd.to_datetime(words, utc=True).dt.tz_convert("America/New_York")
     assert date_parts(words, read.form)["t.hour"].tolist() == [0, 23]
     assert date_parts(frames, "datetime")["t.hour"].tolist() == [0, 23]

@@ -214,10 +214,10 @@ def test_constant_columns_are_left_out_and_told():
         (frame().assign(y=3), {}, "is always '3'"),
         (frame().assign(y=np.nan), {}, "has no values"),
         (frame(), {"target": "town", "task": "binary"}, r"3 classes \(Bonn, Kiel, Ulm\)"),
-        (frame(), {"target": "town", "task": "regression"}, "holds words"),
+        (frame(), {"target": "town", "task": "regression"}, "contains words"),
         (frame(), {"task": "binary"}, "40 classes"),
         (frame(), {"kinds": dict.fromkeys(("age", "town", "code"), "ignored")}, "No column is left"),
-        (frame(), {"kinds": {"town": "date"}}, "holds no dates"),
+        (frame(), {"kinds": {"town": "date"}}, "fewer than two distinct dates"),
         (
             frame().assign(age=[np.nan] * 39 + [1]),
             {"missing": "drop", "kinds": {"age": "number"}},
@@ -252,7 +252,7 @@ def test_missing_values_are_dropped_filled_or_marked():
     assert with_rules("drop", "drop").y.size == 185
     assert with_rules("drop", "impute").y.size == 190
     assert with_rules("drop", "drop").notes == (
-        "Rows left out since a value is missing: 15 (age in 10, town in 10).",
+        "Rows dropped because of missing values: 15 (age in 10, town in 10).",
     )
     filled = with_rules("impute", "impute")
     assert filled.y.size == 200
@@ -271,9 +271,9 @@ def test_values_that_are_missing_in_the_next_table_alone_are_told():
     new = frame(4).astype({"age": float}).assign(town=["Ulm", None, "Ulm", None], when=[None, *days[:3]])
     new.loc[2, "age"] = np.nan
     assert list(apply(learned, new).notes) == [
-        "Column 'age' has no value that can be read in 1 row, which counts as its mean.",
-        "Column 'town' has no value that can be read in 2 rows, which counts as none of its levels.",
-        "Column 'when' has no value that can be read in 1 row, which counts as its mean.",
+        "Column 'age' has no readable value in 1 row, which counts as its mean.",
+        "Column 'town' has no readable value in 2 rows, which counts as none of its levels.",
+        "Column 'when' has no readable value in 1 row, which counts as its mean.",
     ]
 
 

@@ -43,13 +43,13 @@ def test_the_first_index_of_libsvm_is_found_or_said():
     [
         (b"1 1:1\n1,3 2:1\n", r"line 2 has several labels \(1,3\)"),
         (b"1 1:1\n-1 2:1 1:3\n", "line 2 has indices that do not ascend .* Sort its entries"),
-        (b"1 1:1\n-1 2=1\n1 1:2\n", "line 2 holds '2=1' .* where index:value is expected"),
-        (b"1 1:1\n-1 2:x\n1 1:2\n", "line 2 holds 'x' .*, which is no number"),
+        (b"1 1:1\n-1 2=1\n1 1:2\n", "line 2 has '2=1' .* instead of index:value"),
+        (b"1 1:1\n-1 2:x\n1 1:2\n", "line 2 has 'x' .*, which is not a number"),
         (b"1 1:1\nyes 2:1\n1 1:2\n", "line 2 holds 'yes'"),
         (b"0 0:0:1.5 1:1:2\n1 0:0:1 1:2:1\n", r"a libffm file \(field:index:value\)"),
         (b"1 |a x:1 y:2\n-1 |a x:3\n", "a Vowpal Wabbit file"),
         (b"1 1.0 'tag |words the quick fox\n-1 |words a dog\n", "a Vowpal Wabbit file"),
-        (b"1 1:1e308\n-1 2:1\n", r"holds the value 1e\+308"),
+        (b"1 1:1e308\n-1 2:1\n", r"contains the value 1e\+308"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_told(data, sentence):

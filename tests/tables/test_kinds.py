@@ -83,9 +83,9 @@ def kept(column: Column) -> Column:
     [
         (["$1,000", "$2,500"], "number", "Read as numbers in $ ('$1,000').", ""),
         (["1,037", "2,500", "800"], "number", "", "holds '1,037', which is read with a decimal point."),
-        (["1", "2", "3"], "number", "", "has 3 whole numbers only. `--words x` reads each as a word."),
+        (["1", "2", "3"], "number", "", "has only 3 distinct integers. `--words x` reads each as a word."),
         (["02/03/2020", "04/05/2021"], "date", "", "the month first; .* `--read dates=day` reads"),
-        (["Yes", "No", "YES", "Yes", "No "], "yes_no", "capitals alone are the same: 'YES' as 'Yes'", ""),
+        (["Yes", "No", "YES", "Yes", "No "], "yes_no", "only in case are merged: 'YES' as 'Yes'", ""),
         (
             ["Attchd", "NA"],
             "yes_no",

@@ -26,7 +26,7 @@ def test_a_recipe_is_the_same_after_json():
     settings, typed = recipe.to_dict(), {"reading": {**recipe.reading.to_dict(), "cells": "typed"}}
     wrong = {**settings, "target": 1, "more": 2}
     for broken in ({}, {"reading": 3, "columns": []}, wrong, {**settings, **typed}):
-        with pytest.raises(ValueError, match="no recipe"):
+        with pytest.raises(ValueError, match="not a valid recipe"):
             Recipe.from_dict(broken)
 
 

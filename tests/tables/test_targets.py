@@ -36,14 +36,14 @@ def test_two_values_are_classes():
 
 def test_one_class_against_the_others():
     table = frame(200)
-    with pytest.raises(ValueError, match=r"3 classes \(Bonn, Kiel, Ulm\); choose the one"):
+    with pytest.raises(ValueError, match=r"3 classes \(Bonn, Kiel, Ulm\); choose one"):
         learn(table, "town", task="binary")
     assert learn(table, "town").target.labels == ("Bonn", "Kiel", "Ulm")
     data = learn(table, "town", positive="Kiel")
     assert data.target.class_labels == ("not Kiel", "Kiel")
     assert ((data.y == 1) == (table["town"] == "Kiel")).all()
     assert target(["no", "yes"] * 5, positive="no").class_labels == ("yes", "no")
-    with pytest.raises(ValueError, match="regression wants numbers"):
+    with pytest.raises(ValueError, match="regression needs numbers"):
         learn(table, "town", task="regression")
 
 
@@ -63,7 +63,11 @@ def test_libsvm_classes():
         (["101,39", "99,9", "1"], [101.39, 99.9, 1], "with a decimal comma ('101,39')"),
         (["−1.5", "2", "n/a"], [-1.5, 2, np.nan], ""),
         (["1,037", "2,500", "3"], [1037, 2500, 3], "`--read decimal=comma` reads it in the other way."),
-        (["1", "2", "3"], [1, 2, 3], "The target 't' has 3 whole numbers; `--task class` predicts classes."),
+        (
+            ["1", "2", "3"],
+            [1, 2, 3],
+            "The target 't' has 3 distinct integers; `--task class` predicts classes.",
+        ),
     ],
 )
 def test_targets_are_read_as_people_write_them(words, numbers, note):
@@ -86,7 +90,7 @@ def test_the_classes_of_adults_may_end_with_a_point():
     learned = target(["<=50K", ">50K"] * 9)
     assert encoded(learned, ["<=50K.", " >50K."]).tolist() == [-1, 1]
     assert learned.unknown(pd.DataFrame({"t": ["<=50K.", "50K", "50K"]})) == [
-        "The model knows no class 50K of 't', which 2 rows have."
+        "The model does not have the class 50K of 't', which 2 rows have."
     ]
 
 
@@ -96,7 +100,7 @@ def test_classes_that_are_new_are_told():
     new = table.head(4).assign(town=["Rom", "Ulm", "Rom", "Bonn"])
     later = applied(source_of(new), learned.target, learned.encoder)
     assert later.rows.tolist() == [1, 3]
-    assert later.notes[-1] == "The model knows no class Rom of 'town', which 2 rows have."
+    assert later.notes[-1] == "The model does not have the class Rom of 'town', which 2 rows have."
 
 
 def test_scales_are_in_their_order():
@@ -104,7 +108,7 @@ def test_scales_are_in_their_order():
     words = [*scale, *scale[::-1]] * 3
     learned = target(words, "ordinal")
     assert (learned.task, learned.labels) == ("ordinal", scale)
-    assert "in the order of their scale: Strongly disagree, Disagree" in learned.sentences[-1]
+    assert "ordered by their rating scale: Strongly disagree, Disagree" in learned.sentences[-1]
     plain = target(words)
     assert (plain.task, plain.labels) == ("class", tuple(sorted(scale)))
     assert "`--task ordinal`" in plain.sentences[-1]
@@ -115,7 +119,7 @@ def test_scales_are_in_their_order():
 
 def test_classes_of_their_own_are_refused_with_a_reason():
     with pytest.raises(
-        ValueError, match=r"40 different words in 40 rows .*nearly every row is a class of its own"
+        ValueError, match=r"40 distinct words in 40 rows .*nearly every row is a separate class"
     ):
         target([f"w{i}x" for i in range(40)])
     with pytest.raises(ValueError, match="1,001 classes"):

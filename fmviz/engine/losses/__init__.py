@@ -22,9 +22,9 @@ from .capped import CappedInsensitive, CappedHinge
 # isort: on
 
 LOSSES: dict[str, Loss] = registry(Loss, dict(globals()))
-"""Every loss of one prediction with its default parameters, by name."""
+"""All losses of a single prediction with default parameters, by name."""
 
-# Losses of several classes, with a prediction for each.
+# Multiclass losses, with a prediction for each class.
 # isort: off
 from .vector import AtMost, Separate, VectorLoss
 from .multiclass_logistic import MulticlassLogistic
@@ -35,26 +35,26 @@ from .multiclass_squared_hinge import MulticlassSquaredHinge
 VECTOR_LOSSES: dict[str, Loss] = {
     loss.name: loss for loss in (MulticlassLogistic(), SmoothedHinge(), MulticlassSquaredHinge())
 }
-"""Every loss of several classes, by name."""
+"""All multiclass losses, by name."""
 _OF_CLASSES: dict[str, Loss] = {"logistic": MulticlassLogistic(), "squared_hinge": MulticlassSquaredHinge()}
 
 
 def get_loss(given: str | Loss, settings: Mapping[str, Any] | None = None) -> Loss:
-    """Return a given loss unchanged, or the one of that name with these parameters.
+    """Return a loss unchanged, or create it by name with these parameters.
 
     Raises
     ------
     ValueError
-        If the name is unknown, or a parameter is not declared or not allowed.
+        If the name is unknown, or a parameter is undeclared or invalid.
     """
     return bind(Loss, LOSSES | VECTOR_LOSSES, given, settings)
 
 
 def loss_of_outputs(loss: Loss, target: Target) -> Loss:
-    """Return the form of a loss for all outputs of a target together.
+    """Return the form of a loss for all outputs of a target jointly.
 
-    For one output it is the loss itself, for several classes the multi-class form, for several real targets
-    or labels the sum over them, and for ordered classes the sum over their levels.
+    For one output, this is the loss itself; for several classes, the multiclass form; for several real
+    targets or labels, the sum over them; and for ordered classes, the sum over their levels.
 
     Raises
     ------
@@ -71,16 +71,16 @@ def loss_of_outputs(loss: Loss, target: Target) -> Loss:
 
 
 def why_no_form(loss: Loss, kind: Kind) -> str | None:
-    """Return why a loss has no form for all outputs of a target of this kind together, or None."""
+    """Return why a loss has no joint form for all outputs of this kind of target, or None."""
     if kind == "class":
         form = _OF_CLASSES.get(loss.name, loss)
         if isinstance(form, VectorLoss) and kind in form.kinds:
             return None
         names = ", ".join(repr(name) for name in (*_OF_CLASSES, "smoothed_hinge"))
-        return f"loss = {loss.name!r} has no form for several classes at once; choose one of {names}."
+        return f"loss = {loss.name!r} has no multiclass form; choose one of {names}."
     if isinstance(loss, VectorLoss) and kind not in loss.kinds:
         return (
-            f"loss = {loss.name!r} scores several classes against each other, and this target has none; "
-            "choose 'squared' for numbers, and 'logistic' for two classes, ordered ones or several labels."
+            f"loss = {loss.name!r} needs several classes, which this target does not have; choose "
+            "'squared' for numbers, and 'logistic' for two classes, ordered classes or several labels."
         )
     return None

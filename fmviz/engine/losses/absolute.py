@@ -52,10 +52,10 @@ class Absolute(Loss):
 
 @dataclass(frozen=True)
 class Insensitive(Loss):
-    """ℓ(f, y) = max{|f − y| − ε, 0}: residuals up to ε cost nothing."""
+    """ℓ(f, y) = max{|f − y| − ε, 0}: residuals up to ε have no loss."""
 
     epsilon: float = setting(
-        0.1, low=0.0, high=LARGE, symbol=r"\epsilon", help="Residuals up to ε cost nothing."
+        0.1, low=0.0, high=LARGE, symbol=r"\epsilon", help="Residuals up to ε have no loss."
     )
 
     name = "epsilon_insensitive"

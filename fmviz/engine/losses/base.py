@@ -1,4 +1,4 @@
-"""Base class of losses: the interface that the objective, the certificates and the solvers use."""
+"""Base class of losses: the interface for the objective, certificates and solvers."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loss(Bound):
-    """A loss ℓ(f, y) of a prediction f and a target y, with its parameters ([B] Table 1).
+    """Loss ℓ(f, y) of a prediction f and a target y, with its parameters ([B] Table 1).
 
-    Subclasses are frozen dataclasses that declare the class attributes, and their parameters by
-    `fmviz.engine.settings.setting`, all of them numbers.
+    Subclasses are frozen dataclasses that declare the class attributes and, by
+    `fmviz.engine.settings.setting`, their numeric parameters.
 
     Attributes
     ----------
     name, label, formula : str
         Identifier, display name, and LaTeX.
     task : {"regression", "binary"}
-        A binary loss needs y in {-1, +1}.
+        Binary losses need y in {-1, +1}.
     scalar : ScalarLoss
         Its jitable functions.
     convex : bool
         Whether it is convex in f.
     smooth : bool
-        Whether its derivative in f is continuous. Where not, `derivative` is that of one side at a kink.
+        Whether its derivative in f is continuous. If not, `derivative` is one-sided at a kink.
     lipschitz : float or None
-        The Lipschitz constant of the derivative, where it depends on no parameter.
+        The Lipschitz constant of the derivative, if it depends on no parameter.
     jitable_conjugate : callable, optional
         The convex conjugate ℓ*(a, y) = sup_f a·f − ℓ(f, y) as a jitable function of (a, y, theta), infinite
         outside its domain.
@@ -54,20 +54,20 @@ class Loss(Bound):
 
     @cached_property
     def theta(self) -> tuple[float, ...]:
-        """The parameters, in the order in which they are declared: the last argument of the functions."""
+        """The parameters in the order of declaration: the last argument of the functions."""
         return tuple(float(value) for value in self.settings.values())
 
     def mu(self) -> float | None:
-        """Return the Lipschitz constant of the derivative in f, None where it has none."""
+        """Return the Lipschitz constant of the derivative in f, None if it has none."""
         return self.lipschitz
 
     @property
     def majoriser(self) -> Majoriser | None:
-        """The weighted squares that majorise it, or None where it needs none."""
+        """The weighted squares that majorize it, or None if it is smooth."""
         return None
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-        """Return ℓ*(a, y) for arrays of shape (N,), None where no conjugate is declared."""
+        """Return ℓ*(a, y) for arrays of shape (N,), None if no conjugate is declared."""
         conjugate = type(self).jitable_conjugate
         return None if conjugate is None else evaluate(conjugate, a, y, self.theta)
 
@@ -80,11 +80,11 @@ class Loss(Bound):
         return evaluate(self.scalar.derivative, f, y, self.theta)
 
     def second(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the (generalised) second derivative in f, for arrays of shape (N,)."""
+        """Return the (generalized) second derivative in f, for arrays of shape (N,)."""
         return evaluate(self.scalar.second, f, y, self.theta)
 
     def probability(self, f: np.ndarray) -> np.ndarray | None:
-        """Return the probability of the label +1 given scores f, shape (N,), or None where there is none."""
+        """Return the probability of the label +1 given scores f, shape (N,), or None if undefined."""
         return None
 
     def why_no_derivative(self, use: str) -> WhyNot | None:
@@ -93,9 +93,9 @@ class Loss(Bound):
             return None
         return WhyNot(
             "kinks",
-            f"{use} follows derivatives, and that of the {self.label.lower()} loss jumps: near a kink its "
-            "steps would only shrink. Use reweighted, which minimises weighted squares in its place, or "
-            "choose a loss without kinks, such as Huber.",
+            f"{use} follows derivatives, but that of the {self.label.lower()} loss is discontinuous: near a "
+            "kink its steps would only shrink. Use reweighted, which minimizes weighted squares instead, or "
+            "choose a smooth loss, such as Huber.",
         )
 
     def why_no_mu(self, use: str) -> WhyNot | None:
@@ -104,8 +104,8 @@ class Loss(Bound):
             return None
         return WhyNot(
             "no_mu",
-            f"{use} takes steps whose length follows from a bound on the curvature, and the derivative of "
-            f"the {self.label.lower()} loss has no Lipschitz constant. Use APGD, PGD or nmAPGD, which find "
+            f"{use} needs a bound on the curvature for its step sizes, but the derivative of the "
+            f"{self.label.lower()} loss has no Lipschitz constant. Use APGD, PGD or nmAPGD, which choose "
             "their steps by a line search, or choose another loss.",
         )
 
@@ -116,6 +116,6 @@ class Loss(Bound):
             return None
         return WhyNot(
             "no_conjugate",
-            f"This model's certificate is a duality gap, and the {self.label.lower()} loss {missing}. Choose "
-            "another loss, or a factorization machine, whose certificate needs none.",
+            f"The certificate of this model is a duality gap, but the {self.label.lower()} loss {missing}. "
+            "Choose another loss, or a factorization machine, whose certificate needs none.",
         )

@@ -1,4 +1,4 @@
-"""Capped losses: rows beyond the cap have a constant loss, and no influence on the fit."""
+"""Capped losses: rows beyond the cap have a constant loss and no influence on the fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .half_squares import SquaredExcess, SquaredSlack
 from .majoriser import Majoriser
 from .scalar import ScalarLoss, residual_loss
 
-_CAP = "The largest loss of a row: rows beyond it are set aside."
+_CAP = "The maximum loss of a row: rows beyond it have no influence."
 
 
 @jitable
@@ -32,11 +32,11 @@ def derivative(r, unused, theta):
 class CappedInsensitive(Loss):
     """ℓ(f, y) = min{max{|f − y| − ε₁, 0}, ε₂}: the capped ε-insensitive loss (robust_fm, Eq. 1).
 
-    Not convex. A row with |f − y| > ε₁ + ε₂ is set aside: moving its target changes nothing.
+    Not convex. Rows with |f − y| > ε₁ + ε₂ have no influence: changing their targets has no effect.
     """
 
     epsilon: float = setting(
-        0.1, low=0.0, high=LARGE, symbol=r"\epsilon_1", help="Residuals up to ε₁ cost nothing."
+        0.1, low=0.0, high=LARGE, symbol=r"\epsilon_1", help="Residuals up to ε₁ have no loss."
     )
     cap: float = setting(1.0, low=SMALL, high=LARGE, log=True, symbol=r"\epsilon_2", help=_CAP)
 
@@ -66,14 +66,14 @@ def hinge_derivative(f, y, theta):
 
 @dataclass(frozen=True)
 class CappedHinge(Loss):
-    """ℓ(f, y) = min{max{1 − ε₁ − yf, 0}, ε₂}, y = ±1: the hinge, or ramp, that ends at a cap.
+    """ℓ(f, y) = min{max{1 − ε₁ − yf, 0}, ε₂}, y = ±1: the capped hinge loss, or ramp loss.
 
-    The analogue of the capped ε-insensitive loss for margins: yf ≥ 1 − ε₁ costs nothing, and a row
-    with yf < 1 − ε₁ − ε₂, far on the wrong side, is set aside. Not convex.
+    The analogue of the capped ε-insensitive loss for margins: rows with yf ≥ 1 − ε₁ have no loss, and rows
+    with yf < 1 − ε₁ − ε₂, far on the wrong side, have no influence. Not convex.
     """
 
     epsilon: float = setting(
-        0.0, low=0.0, high=1.0, symbol=r"\epsilon_1", help="Margins from 1 − ε₁ on cost nothing."
+        0.0, low=0.0, high=1.0, symbol=r"\epsilon_1", help="Margins of at least 1 − ε₁ have no loss."
     )
     cap: float = setting(2.0, low=SMALL, high=LARGE, log=True, symbol=r"\epsilon_2", help=_CAP)
 

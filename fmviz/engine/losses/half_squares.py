@@ -1,4 +1,4 @@
-"""Half squares of excesses: smooth losses that reweighting minimises, not offered to users."""
+"""Half squared excesses: smooth losses minimized by reweighting, not offered to users."""
 
 from __future__ import annotations
 

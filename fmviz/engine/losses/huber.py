@@ -37,7 +37,7 @@ class Huber(Loss):
     """ℓ(f, y) = ½r² up to |r| = |f − y| = δ, and δ(|r| − δ/2) beyond."""
 
     delta: float = setting(
-        1.0, low=1e-6, high=1e6, log=True, symbol=r"\delta", help="Residuals beyond δ count linearly."
+        1.0, low=1e-6, high=1e6, log=True, symbol=r"\delta", help="Residuals beyond δ have a linear loss."
     )
 
     name = "huber"

@@ -16,7 +16,7 @@ from .scalar import ScalarLoss
 @jitable
 def value(f, y, theta):
     z = f * y
-    # Exponentiates no positive number, so that the value is accurate at any margin.
+    # Exponentiates no positive number; the value is accurate at any margin.
     return log1p_ratio(*exp_ratio(-abs(z))) + max(-z, 0.0)
 
 

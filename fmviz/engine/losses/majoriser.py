@@ -1,4 +1,4 @@
-"""Weighted squares that majorise losses with kinks, for iterative reweighting."""
+"""Weighted squares that majorize losses with kinks, for iterative reweighting."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from .base import Loss
 
 @dataclass(frozen=True)
 class Majoriser:
-    r"""A loss ℓ = min{u, cap} of an excess u(f, y) ≥ 0 of which ½u² is smooth.
+    r"""Loss ℓ = min{u, cap} of an excess u(f, y) ≥ 0 for which ½u² is smooth.
 
     ℓ is a concave function of u², and so is its smoothed form with h_δ(u) = u²/2δ + δ/2 up to u = δ and u
     beyond,
 
         ℓ_δ = min{h_δ(u), cap},  ℓ ≤ ℓ_δ ≤ ℓ + δ/2.
 
-    Its tangent in u² at u₀ is a majoriser: e·u² + const with e = 1/(2 max{u₀, δ}) for u₀ ≤ cap, u₀ = 0
-    included, and e = 0 beyond. So any step that lowers Σ e_n u_n² lowers Σ ℓ_δ by at least as much.
+    Its tangent in u² at u₀ is a majorizer: e·u² + const with e = 1/(2 max{u₀, δ}) for 0 ≤ u₀ ≤ cap, and
+    e = 0 beyond. Any step that decreases Σ e_n u_n² therefore decreases Σ ℓ_δ by at least as much.
 
-    Where u is 0 on an interval that tangent is as steep as at a kink, and steps are short. There
-    h_δ(u) = ½Σ_k h_{δ/2}(|f − k|) + a linear term, over the kinks k of u, each moved by δ/2 to where u = δ/2;
-    the tangents in |f − k|² are as flat as k is far (`squares`).
+    If u is 0 on an interval, this tangent is as steep as at a kink there, and steps are short. In this case,
+    h_δ(u) = ½Σ_k h_{δ/2}(|f − k|) + a linear term, over the kinks k of u, each shifted by δ/2 to u = δ/2;
+    the tangents in |f − k|² become flatter with the distance from k (`squares`).
 
     Attributes
     ----------
     half_square : Loss
-        ½u².
+        The loss ½u².
     cap : float
-        The largest loss of a row.
+        The maximum loss of a row.
     """
 
     half_square: Loss
@@ -45,12 +45,12 @@ class Majoriser:
         return np.sqrt(2.0 * self.half_square.value(f, y))
 
     def weights(self, f: np.ndarray, y: np.ndarray, delta: float) -> np.ndarray:
-        """Return 2e, the weight of ½u² in the tangent at f: 0 for rows that are set aside."""
+        """Return 2e, the weight of ½u² in the tangent at f; 0 for rows beyond the cap."""
         u = self.excess(f, y)
         return np.where(u <= self.cap, 1.0 / np.maximum(u, min(delta, self.cap)), 0.0)
 
     def squares(self, f: np.ndarray, y: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return c and t of the majoriser ½c(f − t)² + const that touches ℓ_δ at f; c = 0 beyond the cap."""
+        """Return c and t of the majorizer ½c(f − t)² + const that touches ℓ_δ at f; c = 0 beyond the cap."""
         bend, half = self.weights(f, y, delta), self.half_square
         slope, delta = bend * half.derivative(f, y), min(delta, self.cap)
         if distances := getattr(half, "distances", None):
@@ -65,14 +65,14 @@ class Majoriser:
 
 @dataclass(frozen=True)
 class Smoothed(Loss):
-    """ℓ_δ of a loss with kinks, for certificates and for checks of monotone descent.
+    """Smoothed loss ℓ_δ of a loss with kinks, for certificates and for checks of monotone descent.
 
     Attributes
     ----------
     loss : Loss
-        ℓ; it has a majoriser.
+        A loss ℓ with a majorizer.
     delta : float
-        δ > 0, in units of the target.
+        δ > 0, in the unit of the target.
     """
 
     loss: Any = None
@@ -87,16 +87,16 @@ class Smoothed(Loss):
 
     @property
     def label(self) -> str:  # type: ignore[override]
-        """That of the loss."""
+        """As for the underlying loss."""
         return f"smoothed {self.loss.label.lower()}"
 
     @property
     def task(self) -> str:  # type: ignore[override]
-        """That of the loss."""
+        """As for the underlying loss."""
         return self.loss.task
 
     def mu(self) -> None:
-        """Return None: the bound 1/δ is too large to be of use, and beyond a cap there is none."""
+        """Return None: the bound 1/δ is too large to be useful, and beyond a cap there is none."""
 
     def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         return self._majoriser.value(f, y, self.delta)
@@ -115,11 +115,11 @@ class Smoothed(Loss):
 
 
 def typical_size(y: np.ndarray) -> float:
-    """Return the unit of δ: the median of |y − median|, or a similar measure that is not 0."""
+    """Return the unit of δ: the median of |y − median|, or a similar non-zero measure."""
     apart = np.abs(y - np.median(y))
     return float(np.median(apart)) or float(apart.mean()) or 1.0
 
 
 def smooth_part(loss: Loss) -> Loss:
-    """Return ½u² of a loss with kinks, or the loss itself, which is smooth."""
+    """Return ½u² for a loss with kinks, or the loss itself if it is smooth."""
     return loss if loss.majoriser is None else loss.majoriser.half_square

@@ -1,4 +1,4 @@
-"""The multi-class logistic loss."""
+"""The multiclass logistic loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def soft_maximum(f, y, g, margin):
         top = max(top, f[c])
     total = 0.0
     for c in range(f.size):
-        # The term of the class itself is corrected below: without a branch the loop vectorises.
+        # The term of the class itself is corrected below; without a branch the loop is vectorized.
         below, above = exp_ratio(f[c] - top)
         g[c] = above / below
         total += g[c]
@@ -49,7 +49,7 @@ class MulticlassLogistic(VectorLoss):
     formula = r"\log\big(1+\sum_{c\neq y} e^{f_c-f_y}\big)"
     rows = RowLoss("multiclass_logistic", row)
 
-    # The largest eigenvalue that diag(p) − ppᵀ can have.
+    # The largest possible eigenvalue of diag(p) − ppᵀ.
     lipschitz = 0.5
 
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:

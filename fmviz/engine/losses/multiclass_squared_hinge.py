@@ -1,4 +1,4 @@
-"""The multi-class squared hinge loss."""
+"""The multiclass squared hinge loss."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def row(f, y, g):
         g[c] = 2.0 * slack
         total += slack * slack
         own += g[c]
-    # The class itself has a slack of 1, which is no part of the loss.
+    # The class itself has a slack of 1, which is not part of the loss.
     g[y] = -(own - 2.0)
     return total - 1.0
 

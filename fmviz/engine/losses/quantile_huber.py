@@ -13,7 +13,7 @@ from .scalar import residual_loss
 
 @jitable
 def share(r, tau):
-    """Return the weight of a residual: 1 − τ where the prediction is too high, τ where it is too low."""
+    """Return the weight of a residual: 1 − τ if the prediction is too high, τ if it is too low."""
     return 1.0 - tau if r > 0.0 else tau
 
 
@@ -49,15 +49,15 @@ def conjugate(a, y, theta):
 class QuantileHuber(Loss):
     """ℓ(f, y) = |τ − 1{f > y}|·H_δ(f − y)/δ with Huber's H_δ(r) = ½r² up to |r| = δ, δ(|r| − δ/2) beyond.
 
-    Its minimiser tends to the τ-quantile of y as δ falls: a residual costs τ for every unit that the
-    prediction is too low, and 1 − τ for every unit that it is too high, less at most δ/2 units.
+    Its minimizer tends to the τ-quantile of y as δ decreases: the loss is τ per unit if the prediction is too
+    low, and 1 − τ per unit if it is too high, reduced by at most δ/2 units.
     """
 
     tau: float = setting(
-        0.5, low=0.01, high=0.99, symbol=r"\tau", help="The quantile of the target that is predicted."
+        0.5, low=0.01, high=0.99, symbol=r"\tau", help="The predicted quantile of the target."
     )
     delta: float = setting(
-        0.1, low=1e-6, high=1e6, log=True, symbol=r"\delta", help="Residuals beyond δ count linearly."
+        0.1, low=1e-6, high=1e6, log=True, symbol=r"\delta", help="Residuals beyond δ have a linear loss."
     )
 
     name = "quantile_huber"

@@ -11,12 +11,12 @@ import numpy as np
 from .._jit import cached_factory, jitable
 
 Scalar = Callable[[float, float, tuple[float, ...]], float]
-"""A jitable function of a prediction f, a target y and theta, the loss's own parameters."""
+"""A jitable function of a prediction f, a target y and theta, the parameters of the loss."""
 
 
 @dataclass(frozen=True)
 class ScalarLoss:
-    """The jitable functions of a loss ℓ(f, y): one compiled kernel serves all values of its parameters.
+    """The jitable functions of a loss ℓ(f, y); a single compiled kernel serves all parameter values.
 
     Attributes
     ----------
@@ -25,15 +25,15 @@ class ScalarLoss:
     value, derivative : callable
         Functions of (f, y, theta): ℓ and its derivative in f.
     second : callable
-        The second derivative in f, generalised where it does not exist.
+        The (generalized) second derivative in f.
     of_residual : ScalarLoss, optional
-        The same loss as a function of (f − y, unused, theta), where there is one: kernels that hold
-        residuals need not read y.
+        The same loss as a function of (f − y, unused, theta), if it exists: kernels that store residuals then
+        need not read y.
     is_residual : bool
         Whether the derivative is its first argument.
     nudged : callable, optional
-        ``nudged(slope, step, y, theta)``, the derivative at f + step from the one at f, exact up to
-        rounding while |step| ≤ `nudge_reach`, where this is much cheaper than recomputing it.
+        ``nudged(slope, step, y, theta)``: the derivative at f + step computed from the one at f, exact up to
+        rounding if |step| ≤ `nudge_reach`, and much cheaper than recomputing it.
     """
 
     name: str
@@ -53,7 +53,7 @@ def residual_loss(
     second: Callable[..., float],
     is_residual: bool = False,
 ) -> ScalarLoss:
-    """Return a loss of the residual f − y alone, given jitable functions of (residual, unused, theta)."""
+    """Return a loss of the residual f − y, given jitable functions of (residual, unused, theta)."""
 
     @jitable
     def full_value(f, y, theta):

@@ -1,4 +1,4 @@
-"""The smoothed multi-class hinge loss."""
+"""The smoothed multiclass hinge loss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def row(f, y, g):
 
 @dataclass(frozen=True)
 class SmoothedHinge(VectorLoss):
-    """ℓ(f, y) = log(1 + Σ_{c≠y} exp(1 + f_c − f_y)): the hinge's maximum over classes, made smooth."""
+    """ℓ(f, y) = log(1 + Σ_{c≠y} exp(1 + f_c − f_y)): a smooth maximum over classes of the hinge loss."""
 
     name = "smoothed_hinge"
     label = "Smoothed multi-class hinge"

@@ -1,4 +1,4 @@
-"""Losses ℓ(f, y) of a vector of predictions, for models with several outputs."""
+"""Vector-valued losses ℓ(f, y), for models with several outputs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True)
 class RowLoss:
-    """The jitable function of a loss of vectors.
+    """The jitable function of a vector-valued loss.
 
     Attributes
     ----------
     name : str
         Names the compiled kernel.
     row : callable
-        ``row(f, y, g) -> value`` for one row: f, shape (m,), its class y, a whole number, and the gradient
-        in f, which is written into g.
+        ``row(f, y, g) -> value`` for one row: f, shape (m,), and its integer class y; the gradient in f is
+        written to g.
     """
 
     name: str
@@ -63,12 +63,12 @@ def _entries(scalar):
 
 @dataclass(frozen=True)
 class VectorLoss(Loss, ABC):
-    """A convex loss of m predictions a row; its infimum is 0.
+    """Convex loss of m predictions per row, with infimum 0.
 
     Attributes
     ----------
     kinds : tuple of str
-        The kinds of `fmviz.engine.target.Target` that it takes.
+        The supported kinds of `fmviz.engine.target.Target`.
     """
 
     kinds: ClassVar[tuple[Kind, ...]] = ("class",)
@@ -76,14 +76,14 @@ class VectorLoss(Loss, ABC):
     rows: ClassVar[RowLoss]
 
     def value_and_gradient(self, F: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the loss of every row and its gradient in the predictions, for a block of rows.
+        """Return the losses of a block of rows and their gradients in the predictions.
 
         Parameters
         ----------
         F : (B, m) ndarray
             Predictions.
         Y : (B,) or (B, m) ndarray
-            The target's values of these rows.
+            The target values of these rows.
 
         Returns
         -------
@@ -106,15 +106,15 @@ class VectorLoss(Loss, ABC):
 
     @abstractmethod
     def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """Return for every row a bound of the largest eigenvalue of its Hessian in f, shape (B,)."""
+        """Return an upper bound on the largest eigenvalue of the Hessian in f of every row, shape (B,)."""
 
     def why_no_gap(self) -> WhyNot | None:
-        """Return None: every loss of vectors has a conjugate, unless a subclass says otherwise."""
+        """Return None: vector-valued losses have a conjugate, unless a subclass overrides this."""
         return None
 
 
 def softmax_curvature(G: np.ndarray) -> np.ndarray:
-    """Return 2·max_c p_c(1 − p_c) of every row of G = p − e_y, a bound of diag(p) − ppᵀ (Gershgorin)."""
+    """Return 2·max_c p_c(1 − p_c) of every row of G = p − e_y, a bound on diag(p) − ppᵀ (Gershgorin)."""
     size = np.abs(G)
     return 2.0 * (size * (1.0 - size)).max(axis=1)
 
@@ -133,12 +133,12 @@ def simplex_conjugate(a: np.ndarray, y: np.ndarray) -> np.ndarray:
 class Separate(VectorLoss):
     """Σ_c ℓ(f_c, y_c): the same loss summed over the outputs.
 
-    With the squared loss it is for several real targets, with the logistic loss for several labels a row.
+    The squared loss suits several real targets, the logistic loss several labels per row.
 
     Parameters
     ----------
     loss : Loss
-        ℓ.
+        The loss ℓ.
     """
 
     loss: Loss
@@ -172,7 +172,7 @@ class Separate(VectorLoss):
         return None if conjugate is None else conjugate.reshape(a.shape).sum(axis=1)
 
     def probability(self, f: np.ndarray) -> np.ndarray | None:
-        """Return the probability of every label, shape (B, m), each on its own; None if for none."""
+        """Return the probability of every label independently, shape (B, m); None if undefined."""
         p = self.loss.probability(f.ravel())
         return None if p is None else p.reshape(f.shape)
 
@@ -182,7 +182,7 @@ class Separate(VectorLoss):
 
 @dataclass(frozen=True)
 class AtMost(Separate):
-    """Σ_c ℓ(f_c, ±1) for one of C ordered classes: output c of C − 1 says whether y is at most c (McRank)."""
+    """Σ_c ℓ(f_c, ±1) for C ordered classes: output c of C − 1 predicts whether y is at most c (McRank)."""
 
     name: ClassVar[str] = "at_most"
     label: ClassVar[str] = "Sum over levels"

@@ -22,17 +22,17 @@ from .robust import RobustFM
 # isort: on
 
 MODELS: dict[str, Model] = registry(Model, dict(globals()))
-"""Every model with its default parameters, by name."""
+"""All models with default parameters, by name."""
 NAMED = MODELS | {"convex": MODELS["convex_fm"], "quadratic": MODELS["qr"]}
-"""The same, with the words that `get_model` takes beside the names."""
+"""All models, including the aliases accepted by `get_model`."""
 
 
 def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> Model:
-    """Return a given model unchanged, or the one of that name with these settings.
+    """Return a model unchanged, or create it by name with these settings.
 
     Raises
     ------
     ValueError
-        If the name is unknown, or a setting is not declared or not allowed.
+        If the name is unknown, or a setting is undeclared or invalid.
     """
     return bind(Model, NAMED, given, settings)

@@ -22,14 +22,13 @@ class AllSubsets(ColumnModel):
     name = "all_subsets"
     label = "All subsets"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{s}\prod_{j} (1 + p_{js}\,x_j)"
-    overflow_cause = "A product of 1 + p_js x_j over many features grows like an exponential function. "
-    # Its products include a constant, which only a bias can compensate.
+    overflow_cause = "A product of 1 + p_js x_j over many features grows exponentially. "
+    # The products include a constant, which only a bias can compensate.
     suited: ClassVar[Mapping[str, Any]] = {"fit_intercept": True, **LONGER}
     _kernels: ClassVar[Any] = (columns.AllSubsets(),)
 
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "no_saddle",
-        "At P = 0 every factor 1 + p_j x_j is 1, and f moves with the first power of P: P = 0 is no "
-        "saddle point that a strength could turn into a minimum. Follow λ downwards from a fit that is "
-        "empty.",
+        "At P = 0, every factor 1 + p_j x_j is 1, and f changes linearly with P: P = 0 is not a saddle point "
+        "that a strength could turn into a minimum. Decrease λ starting from an empty fit.",
     )

@@ -1,4 +1,4 @@
-"""Base class of models: the interface that the objective, the driver and the solvers use."""
+"""Base class of models: the interface for the objective, the driver and the solvers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ class Notation:
     Attributes
     ----------
     matrix, weights : str
-        The matrix of parameters, and the matrix of the pairs' weights.
+        The matrix of parameters, and the matrix of pair weights.
     lambda_p, lambda_sparse, shrinkage, penalty : str
-        LaTeX of both strengths and of the terms that they multiply; `shrinkage` is empty where λ_p has no
-        term.
+        LaTeX of both strengths and of their terms; `shrinkage` is empty if λ_p has no term.
     shrinkage_term, penalty_term : str
         Both terms in plain characters.
     rank : str
@@ -58,7 +57,7 @@ class Notation:
 
 @dataclass(frozen=True)
 class Model(Bound):
-    """A function f(x) of some parameters, with its settings.
+    """Model function f(x) with parameters and settings.
 
     Subclasses are frozen dataclasses that declare their settings by `fmviz.engine.settings.setting`.
 
@@ -69,38 +68,38 @@ class Model(Bound):
     notation : Notation
         The notation of its objective.
     multilinear : bool
-        Whether f is linear in every single entry of P, as coordinate steps need, and unless it is lifted in
+        Whether f is linear in every single entry of P, as coordinate steps need, and, unless it is lifted, in
         every row.
     factorised : bool
-        Whether the pair weights are products of factors P, rather than parameters W of their own.
+        Whether the pair weights are products of factors P instead of separate parameters W.
     convex : bool
         Whether f is linear in its parameters, so that the objective is convex.
     columnar : bool
-        Whether it is a sum of kernels of the columns of P, beyond the second-order machine.
+        Whether it is a sum of kernels of the columns of P other than the second-order machine.
     lifted : bool
-        Whether P holds the factors of a tensor side by side, of which f has products.
+        Whether P contains the factors of a tensor side by side, whose products enter f.
     fits_coefficients : bool
-        Whether the weights of the columns of P are fitted, too.
+        Whether the weights of the columns of P are fitted.
     overflow_cause : str
-        Why f may overflow, where this depends on the model, as a sentence and a space; else "".
+        Why f may overflow in this model, as a sentence and a space; otherwise "".
     copies : int
-        Matrices of the size of P that a run holds at once.
+        The number of matrices of the size of P in memory during a run.
     part_name : str
-        What the blocks of P represent, in the plural.
+        The name of the blocks of P, in the plural.
     shrinkage_power : int
-        The power of the columns' norms in the term that λ_p multiplies.
+        The power of the column norms in the term of λ_p.
     solvers : str
-        The solvers of a model that no general solver takes, as the end of a sentence.
+        The solvers of a model without general solvers, as the end of a sentence.
     certificate : {"stationarity", "gap", "majoriser"}
-        The kind of certificate that `fmviz.engine.certificates.stationarity.certify` computes.
+        The kind of certificate computed by `fmviz.engine.certificates.stationarity.certify`.
     multi_output : bool
-        Whether it has several outputs at once, with a loss of vectors.
+        Whether it has several joint outputs, with a vector-valued loss.
     suited : mapping
-        Default settings of a run, besides those of the data set.
+        Default settings of a run, in addition to those of the data set.
     suited_loss : mapping
-        The default loss by the task of the data, where it differs from that of the data set.
+        The default loss by the task of the data, if it differs from that of the data set.
     no_threshold : WhyNot or None
-        What `why_no_threshold` returns.
+        The result of `why_no_threshold`.
     """
 
     noun: ClassVar[str] = "model"
@@ -137,12 +136,12 @@ class Model(Bound):
 
     @property
     def shrinkage_power(self) -> int:
-        """The power of ‖p_s‖ in the term that λ_p multiplies."""
+        """The power of ‖p_s‖ in the term of λ_p."""
         return 2
 
     @property
     def weighted(self) -> bool:
-        """Whether its columns have coefficients λ_s."""
+        """Whether the columns have coefficients λ_s."""
         return "coefficients" in self.shapes(1, 1)
 
     @property
@@ -152,17 +151,17 @@ class Model(Bound):
 
     @property
     def plain(self) -> bool:
-        """Whether its interactions are Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j, with no other parameters than P."""
+        """Whether the interactions are Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j, with no parameters other than P."""
         return self.factorised and not self.columnar and not self.lifted
 
     @property
     def order(self) -> int | None:
-        """The most features in a product, None where there is no limit."""
+        """The maximum number of features in a product, None if unlimited."""
         return 2
 
     @property
     def least_features(self) -> int:
-        """The smallest number of features that it needs."""
+        """The minimum number of features in the data."""
         return 1
 
     def for_outputs(self, n_outputs: int) -> Model:
@@ -170,7 +169,7 @@ class Model(Bound):
         return self
 
     def n_outputs_of(self, parameters: Parameters) -> int:
-        """Return the number of outputs: of stacked machines, or of a single multi-output one."""
+        """Return the number of outputs, of stacked machines or of a multi-output machine."""
         return parameters.n_machines or 1
 
     def of_output(self, parameters: Parameters, output: int) -> tuple[Model, Parameters]:
@@ -178,7 +177,7 @@ class Model(Bound):
         return self, parameters if parameters.n_machines is None else parameters.of_output(output)
 
     def union(self, parameters: Parameters) -> Parameters:
-        """Return parameters of one machine that use a feature or an interaction where some machine uses it.
+        """Return parameters of a single machine that uses all features and interactions used by any machine.
 
         The columns of all machines are concatenated; matrices W are summed in absolute value.
         """
@@ -193,7 +192,7 @@ class Model(Bound):
         return Parameters(P.reshape(d, m * columns), intercept=0.0, **sums, **listed)
 
     def further_counts(self, parameters: Parameters) -> dict[str, int]:
-        """Return counts of a fit besides used features and interactions, by their names in its record."""
+        """Return additional counts of a fit by their names in its record."""
         return {}
 
     @property
@@ -209,27 +208,27 @@ class Model(Bound):
     def why_no_solver(self, solver: Any) -> WhyNot | None:
         """Return why the steps of a solver do not apply to the parameters of this model, or None.
 
-        A `fmviz.engine.solvers.Solver` says of itself whether it moves factors, fits the weights of columns
-        and takes powers of norms.
+        Solvers themselves declare whether they update factors, fit column weights and support powers of
+        norms.
         """
         return None
 
     def why_no_threshold(self) -> WhyNot | None:
-        """Return why there is no λ from which P = 0 is a minimum, with an alternative, or None.
+        """Return why there is no λ above which P = 0 is a minimum, with an alternative, or None.
 
         See `fmviz.engine.starts.zero_threshold`, for second-order machines.
         """
         return self.no_threshold
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
-        """Raise ValueError where a strength has no term to multiply."""
+        """Raise ValueError if a strength has no term."""
 
     def orders_of_columns(self, rank: int) -> list[tuple[slice, int | None]]:
-        """Return the blocks of columns whose order decides the form of a penalty there ([A] Eq. 42, 49)."""
+        """Return the blocks of columns whose order determines the form of a penalty ([A] Eq. 42, 49)."""
         return []
 
     def bind(self, penalty: Penalty, rank: int) -> Penalty:
-        """Return the penalty as it acts on the columns of this model's P; `why_not` has no reason."""
+        """Return the penalty bound to the columns of P; `why_not` must be None."""
         parts: Any = [(columns, penalty.of_order(order)) for columns, order in self.orders_of_columns(rank)]
         return Blockwise(penalty, tuple(parts)) if parts else penalty
 
@@ -238,63 +237,63 @@ class Model(Bound):
         raise NotImplementedError
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
-        """Return the order of each block of columns and the form that the penalty has there."""
+        """Return the order of each block of columns and the form of the penalty for it."""
         forms = [(order, penalty.of_order(order)) for _, order in self.orders_of_columns(1)]
         return [(order, form) for order, form in forms if not isinstance(form, WhyNot)]
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
-        """Return the LaTeX of the sparsity penalty on this model, and a phrase on what it selects."""
+        """Return the LaTeX of the sparsity penalty for this model, and a phrase on its selection."""
         formula, _, selects = penalty.words()
         return formula, selects
 
     def cost_note(self, d: int) -> str | None:
-        """Return a sentence on the cost of an iteration over d features, or None where it is ordinary."""
+        """Return a sentence on the cost of an iteration over d features, or None if it is ordinary."""
         return None
 
     def check_size(self, d: int, rank: int) -> None:
-        """Raise ValueError, naming the size, where the parameters of d features cannot fit into memory."""
+        """Raise ValueError with the size if the parameters of d features exceed the free memory."""
         needed, free = 8.0 * self.copies * d * self.shapes(d, rank)["P"][1], available_bytes()
         if needed > free:
             parts = self.shapes(1, rank)["P"][1] // rank
             each = f" for each of {parts} {self.part_name}" if parts > 1 else ""
             smaller = "a smaller rank" + (f" or fewer {self.part_name}" if parts > 1 else "")
             raise ValueError(
-                f"rank = {rank:,}{each} and {d:,} features need {in_words(needed)}, and {in_words(free)} are "
-                f"free. Choose {smaller}."
+                f"rank = {rank:,}{each} and {d:,} features need {in_words(needed)}, but only "
+                f"{in_words(free)} are free. Choose {smaller}."
             )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """Return the shape of every array of the parameters, by its name, in their order."""
+        """Return the shapes of the parameter arrays by name, in order."""
         raise NotImplementedError
 
     def check_shapes(
         self, shapes: Mapping[str, tuple[int, ...]], d: int | None = None, rank: int | None = None
     ) -> None:
-        """Raise ValueError where arrays of these shapes are no parameters of the model.
+        """Raise ValueError if arrays of these shapes are not parameters of the model.
 
         Parameters
         ----------
         shapes : mapping of str to tuple of int
-            The shape of every array by its name; machines may be stacked on a first axis.
+            The shape of every array by name; machines may be stacked on a first axis.
         d, rank : int, optional
-            The number of features, and the largest number of columns of P in a block.
+            The number of features, and the maximum number of columns of P in a block.
         """
         if len(P := shapes.get("P", ())) not in (2, 3):
-            raise ValueError(f"P has shape {P}, and (features, columns) is expected")
+            raise ValueError(f"P has shape {P}, but (features, columns) is expected")
         *stacked, features, columns = P
         blocks = self.shapes(1, 1)["P"][1]
         if rank is not None and columns > rank * blocks:
-            raise ValueError(f"P has shape {P}, and {rank * blocks:,} columns at most are expected")
+            raise ValueError(f"P has shape {P}, but at most {rank * blocks:,} columns are expected")
         model = self.for_outputs(shapes["V"][-1]) if shapes.get("V") else self
         expected = model.shapes(features if d is None else d, columns // blocks if blocks else 1)
         for name in {**expected, **shapes}:
             wanted = (*stacked, *expected[name]) if name in expected else None
             # Coefficients are absent where all are 1.
             if shapes.get(name) != wanted and not (name == "coefficients" and name not in shapes):
-                raise ValueError(f"{name} has shape {shapes.get(name)}, and {wanted} is expected")
+                raise ValueError(f"{name} has shape {shapes.get(name)}, but {wanted} is expected")
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return a starting point, P ~ N(0, init_scale²) entry by entry unless a subclass has another."""
+        """Return a starting point, by default with independent entries P ~ N(0, init_scale²)."""
         return Parameters(rng.normal(0.0, init_scale, self.shapes(d, rank)["P"]), np.zeros(d), 0.0)
 
     @staticmethod
@@ -308,7 +307,7 @@ class Model(Bound):
         raise NotImplementedError
 
     def scores(self, design: Design, parameters: Parameters) -> np.ndarray:
-        """Return `predict`, shape (N,), of parameters with a first axis of m for every machine, (N, m)."""
+        """Return `predict`, shape (N,), or shape (N, m) for parameters of m stacked machines."""
         if (m := parameters.n_machines) is None:
             return self.predict(design, parameters)
         return np.column_stack([self.predict(design, parameters.of_output(c)) for c in range(m)])
@@ -318,7 +317,7 @@ class Model(Bound):
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return `predict` and intermediate results for `gradient` at the same parameters, or None.
 
-        Without `keep` large ones are not kept.
+        Without `keep`, large intermediate results are not stored.
         """
         return self.predict(design, parameters), None
 
@@ -327,7 +326,7 @@ class Model(Bound):
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient of Σ_n slope_n f(x_n) in P (or W), in w, shape (d,), and in the bias.
 
-        `sums` is what `forward` returned with the predictions at the same parameters.
+        `sums` are the intermediate results of `forward` at the same parameters.
         """
         raise NotImplementedError
 
@@ -338,7 +337,7 @@ class Model(Bound):
         raise NotImplementedError
 
     def penalised(self, parameters: Parameters) -> np.ndarray:
-        """Return the matrix on which Ω acts."""
+        """Return the matrix to which Ω applies."""
         return parameters.P
 
     def gauge(
@@ -352,9 +351,9 @@ class Model(Bound):
     ) -> float:
         """Return a factor by which α, shape (N,) or (N, m), is divided to be dual feasible.
 
-        Only for models with the certificate "gap". The factor is an upper bound of the least t for which the
-        gradient of Σ_n α_n f(x_n) in W, over t, is in the subdifferential at 0 of the penalties on W, whose
-        `strengths` are (λ_p, λ). `parameters` may tighten it; without `thorough` it may be looser.
+        Only for models with the certificate "gap". The factor is an upper bound on the smallest t for which
+        the gradient of Σ_n α_n f(x_n) in W, divided by t, is in the subdifferential at 0 of the penalties on
+        W, whose `strengths` are (λ_p, λ). `parameters` may tighten it; without `thorough` it may be looser.
         """
         raise NotImplementedError
 
@@ -367,11 +366,11 @@ class Model(Bound):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> tuple[float, float | None]:
-        """Return `gauge` and a lower bound of it, None where it is exact or no bound is known."""
+        """Return `gauge` and a lower bound of it, None if it is exact or no bound is known."""
         return self.gauge(design, penalty, parameters, alpha, strengths, thorough), None
 
     def ball(self, penalty: Penalty, parameters: Parameters) -> float:
-        """Return the bound of the penalty on W in a problem without strengths."""
+        """Return the bound on the penalty on W in a problem without strengths."""
         return self.shrinkage(parameters)
 
     def dual_quadratic(
@@ -382,28 +381,28 @@ class Model(Bound):
         alpha: np.ndarray,
         strengths: tuple[float, float],
     ) -> float:
-        """Return the term that a smooth penalty subtracts from the dual objective at α, if there is one."""
+        """Return the term that a smooth penalty subtracts from the dual objective at α, if any."""
         return 0.0
 
     def shrinkage_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return the weight of every column's norm, to the `shrinkage_power`, in the shrinkage: |λ_s|."""
+        """Return the weights |λ_s| of the column norms, to the `shrinkage_power`, in the shrinkage."""
         return np.abs(parameters.multipliers)
 
     def column_weights(self, parameters: Parameters) -> np.ndarray:
-        """Return half the slope of the shrinkage in p_:,s over p_:,s, for every column of P.
+        """Return the gradient of the shrinkage in p_:,s divided by 2p_:,s, for every column of P.
 
-        Where the shrinkage is a sum of squared norms this is the weight of ‖p_:,s‖².
+        For a shrinkage that is a sum of squared norms, this is the weight of ‖p_:,s‖².
         """
         return self.shrinkage_weights(parameters)
 
     def shrinkage(self, parameters: Parameters) -> float:
-        """Return the term that λ_p multiplies: Σ_s ‖p_:,s‖², weighted by column."""
+        """Return the term of λ_p: Σ_s ‖p_:,s‖², weighted by column."""
         return float(np.square(parameters.P).sum(axis=0) @ self.column_weights(parameters))
 
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features that some interaction may use."""
+        """Return the number of features in any used interaction."""
         return used_features(parameters.P)
 
     def used_interactions(self, parameters: Parameters) -> int:
-        """Return the number of pairs that are used, exactly, without a tolerance."""
+        """Return the exact number of used pairs, without a tolerance."""
         return used_interactions(parameters.P)

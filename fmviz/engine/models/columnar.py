@@ -15,14 +15,14 @@ from .base import Model
 from .columns import ColumnKernel, ColumnViews
 
 LONGER: Mapping[str, Any] = {"max_epochs": 2_000, "tol": 1e-3}
-"""Settings for models whose runs take many small steps before they converge."""
+"""Settings for models that converge in many small steps."""
 
 
 @dataclass(frozen=True)
 class ColumnModel(Model):
     """f(x) = b + ⟨w, x⟩ + Σ_s c_s K_s(p_:,s, x), with one kernel K for every block of columns.
 
-    The coefficients c are 1 unless a subclass says otherwise.
+    The coefficients c are 1 unless a subclass overrides them.
     """
 
     columnar = True
@@ -64,14 +64,14 @@ class ColumnModel(Model):
         return max((kernel.degree or 1) if kernel.multilinear else 1 for kernel in self.kernels())
 
     def check_size(self, d: int, rank: int) -> None:
-        """Check the memory, and that the data have as many features as a product needs."""
+        """Check that memory and the number of features suffice."""
         order = self.least_features
         if order > d:
             word = "degree" if "degree" in self.settings else "order"
-            way_out = f"Choose {word} = {d} or less." if d > 1 else "Give more features."
+            way_out = f"Choose {word} = {d} or less." if d > 1 else "Add features."
             raise ValueError(
-                f"{self.label} has interactions of {word} {order}, but the data have {d} feature(s): no "
-                f"{order} of them are distinct. {way_out}"
+                f"{self.label} has interactions of {word} {order}, but the data have only {d} feature(s). "
+                f"{way_out}"
             )
         super().check_size(d, rank)
 
@@ -108,18 +108,18 @@ class ColumnModel(Model):
         return total
 
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features that some interaction may use: rows of P with a non-zero entry.
+        """Return the number of features in any used interaction: rows of P with a non-zero entry.
 
-        A column whose coefficient is 0 uses nothing.
+        Columns with coefficient 0 do not count.
         """
         return int(np.count_nonzero(_live(parameters).any(axis=1)))
 
     def used_interactions(self, parameters: Parameters) -> int:
-        """Return the number of subsets that P uses, by structure, over all orders."""
+        """Return the number of structurally non-zero subsets over all orders."""
         return sum(self.used_by_order(parameters).values())
 
     def used_by_order(self, parameters: Parameters) -> dict[int, int]:
-        """Return the number of used subsets of every order; of all subsets, those of 2 and 3."""
+        """Return the number of used subsets of every order; for all subsets, orders 2 and 3."""
         live = _live(parameters)
         return {
             order: used_sets(live[None, :, columns], order)

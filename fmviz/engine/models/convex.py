@@ -1,24 +1,24 @@
 r"""The convex factorization machine (Blondel, Fujino and Ueda 2015, "Convex factorization machines").
 
-Minimises over a symmetric W, shape (d, d), w and the bias the convex
+Minimizes over a symmetric W, shape (d, d), w and the bias the convex function
 
     (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr,  ‖W‖_tr = Σ|eigenvalues|,
 
-where `Problem` calls λ_tr ``lambda_p`` and there is no sparse penalty. Two readings of f, the two kernels of
-a kernel expansion of degree 2 ([B] Lemma 5):
+where λ_tr is ``lambda_p`` of `Problem`, and there is no sparse penalty. f has one of two forms, the two
+kernels of a kernel expansion of degree 2 ([B] Lemma 5):
 
-- ``diagonal=False``: f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j, of which W = Σ_s λ_s p_s p_sᵀ gives
-  Σ_s λ_s A²(p_s, x). f does not depend on the diagonal of W, which is free: only the trace norm does, as a W
-  of low rank needs one.
-- ``diagonal=True``: f(x) = b + ⟨w, x⟩ + xᵀWx, of which that W gives Σ_s λ_s H²(p_s, x). Each triangle of W
-  then counts, so that the product x_i x_j, i ≠ j, has the weight 2w_ij and x_i² the weight w_ii.
+- ``diagonal=False``: f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j, which is Σ_s λ_s A²(p_s, x) for
+  W = Σ_s λ_s p_s p_sᵀ. f does not depend on the diagonal of W; only the trace norm does, as a W of low rank
+  needs a diagonal.
+- ``diagonal=True``: f(x) = b + ⟨w, x⟩ + xᵀWx, which is Σ_s λ_s H²(p_s, x) for this W. Both triangles of W
+  then count: the product x_i x_j, i ≠ j, has the weight 2w_ij and x_i² the weight w_ii.
 
 W is stored as P diag(λ) Pᵀ with ‖W‖_tr = Σ|λ_s| for orthonormal columns; its rank is at most `rank`. If the
-optimum's is not larger, these are a global optimum, and the duality gap proves it; by [B] Theorem 2 the
-same value is the least of the kernel expansion's (1/N) Σ ℓ + λ_w‖w‖² + λ_tr Σ_s|λ_s|‖p_s‖².
+rank of the optimum is not larger, the result is a global optimum, and the duality gap proves it; by [B]
+Theorem 2, its value is also the minimum of (1/N) Σ ℓ + λ_w‖w‖² + λ_tr Σ_s|λ_s|‖p_s‖² of the kernel expansion.
 
-The paper's objective sums over the samples and halves: its (α/2)‖w‖² + β‖W‖_tr beside Σ_n ½(f − y)² are
-λ_w = α/(2N) and λ_tr = β/N.
+The paper's objective sums over samples and has factors ½: its terms (α/2)‖w‖² + β‖W‖_tr, added to
+Σ_n ½(f − y)², correspond to λ_w = α/(2N) and λ_tr = β/N.
 """
 
 from __future__ import annotations
@@ -42,18 +42,19 @@ from .columns import Anova, ColumnKernel, Polynomial
 
 
 class EigenModel(ColumnModel):
-    """f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x), a function of W = P diag(λ) Pᵀ alone.
+    """f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x), a function only of W = P diag(λ) Pᵀ.
 
-    Subclasses have a `diagonal`: whether f depends on that of W, so that K = H² instead of A².
+    Subclasses have the attribute `diagonal`: whether f depends on the diagonal of W, with K = H² instead of
+    A².
     """
 
     diagonal: Any
 
     convex: ClassVar[bool] = True
     copies: ClassVar[int] = 32
-    # A single feature has no pair, and W is 0.
+    # A single feature has no pairs, and W is 0.
     least_features = 1
-    # The term that λ_p multiplies, for messages.
+    # The term of λ_p, for messages.
     shrunk: ClassVar[str]
 
     @cached_property
@@ -64,9 +65,9 @@ class EigenModel(ColumnModel):
         if not penalty.smooth:
             return WhyNot(
                 "trace_norm_only",
-                f"{penalty.label} depends on which columns P has, but the "
-                f"{self.label.partition(' (')[0].lower()} is a function of W = P diag(λ) Pᵀ alone, and its "
-                f"penalty is {self.shrunk}, with the strength lambda_p. Choose ℓ₂², with lambda_sparse at 0.",
+                f"{penalty.label} depends on the columns of P, but the "
+                f"{self.label.partition(' (')[0].lower()} is a function only of W = P diag(λ) Pᵀ, and its "
+                f"penalty is {self.shrunk}, with the strength lambda_p. Choose ℓ₂² with lambda_sparse = 0.",
             )
         return None
 
@@ -74,24 +75,24 @@ class EigenModel(ColumnModel):
         moved = "the entries of a fixed number of columns" if solver.factorised else "a d × d matrix"
         return WhyNot(
             "convex_in_w",
-            f"{solver.label} moves {moved}, but the {self.label[0].lower()}{self.label[1:]} is a function of "
-            "W = P diag(λ) Pᵀ, whose rank has to be found and whose penalty is one of its "
-            f"eigenvalues alone. Choose {self.solvers}.",
+            f"{solver.label} updates {moved}, but the {self.label[0].lower()}{self.label[1:]} is a function "
+            "of W = P diag(λ) Pᵀ of unknown rank, and its penalty depends only on the eigenvalues of W. "
+            f"Choose {self.solvers}.",
         )
 
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         if lambda_sparse > 0:
             raise ValueError(
-                f"lambda_sparse = {lambda_sparse:g} has no penalty to multiply in a "
-                f"{self.label.partition(' (')[0].lower()}; set it to 0 and raise lambda_p, which multiplies "
-                f"{self.shrunk}."
+                f"lambda_sparse = {lambda_sparse:g} has no penalty term in a "
+                f"{self.label.partition(' (')[0].lower()}; set it to 0 and increase lambda_p, the strength "
+                f"of {self.shrunk}."
             )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         return super().shapes(d, rank) | {"coefficients": (rank,)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return zeros: the objective is convex, and 0 is not stationary as it is for a machine."""
+        """Return zeros: the objective is convex, and 0 is not stationary as in a factorization machine."""
         return Parameters(np.zeros((d, rank)), np.zeros(d), 0.0, coefficients=np.zeros(rank))
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
@@ -117,17 +118,17 @@ class EigenModel(ColumnModel):
 
 @dataclass(frozen=True)
 class ConvexFM(EigenModel):
-    r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) under the trace norm of W = P diag(λ) Pᵀ; see the module.
+    r"""f(x) = b + ⟨w, x⟩ + Σ_s λ_s K(p_:,s, x) with the trace norm of W = P diag(λ) Pᵀ; see the module.
 
     Parameters
     ----------
     diagonal : bool, default=False
-        Whether f depends on the diagonal of W: K = H² instead of A², and f(x) = b + ⟨w, x⟩ + xᵀWx. Then w_ij
-        and w_ji both count, so that x_i x_j has the weight 2w_ij and x_i² the weight w_ii.
+        Whether f depends on the diagonal of W: K = H² instead of A², and f(x) = b + ⟨w, x⟩ + xᵀWx. Both w_ij
+        and w_ji then count: x_i x_j has the weight 2w_ij and x_i² the weight w_ii.
     """
 
     diagonal: bool = setting(
-        False, help="Whether squares of features count too: xᵀWx in place of the sum over pairs i < j."
+        False, help="Whether to include squares of features: xᵀWx instead of the sum over pairs i < j."
     )
 
     name: ClassVar[str] = "convex_fm"
@@ -145,7 +146,7 @@ class ConvexFM(EigenModel):
     certificate: ClassVar[str] = "gap"
     shrunk: ClassVar[str] = "the trace norm of W"
     solvers: ClassVar[str] = "gcd, which adds eigenvectors of the gradient as columns"
-    # Epochs of GCD are long and few, and the optimum has a higher rank than learned factors need.
+    # GCD needs few, long epochs, and the optimum has a higher rank than learned factors need.
     suited: ClassVar[Mapping[str, Any]] = {
         "max_epochs": 100,
         "tol": 1e-6,
@@ -154,8 +155,8 @@ class ConvexFM(EigenModel):
     }
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "convex",
-        "It is convex in W: W = 0 is the global minimum where no eigenvalue of the gradient in W at the "
-        "linear fit exceeds λ_p in absolute value. λ has no part in it.",
+        "It is convex in W: W = 0 is the global minimum if no eigenvalue of the gradient in W at the linear "
+        "fit exceeds λ_p in absolute value, independently of λ.",
     )
 
     def shrinkage(self, parameters: Parameters) -> float:
@@ -171,6 +172,6 @@ class ConvexFM(EigenModel):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> float:
-        """Return the spectral norm of the gradient over λ_tr."""
+        """Return the spectral norm of the gradient divided by λ_tr."""
         norm = PairGradient(design, alpha, self.diagonal).norm(1e-9 if thorough else 1e-4)
         return norm / strengths[0]

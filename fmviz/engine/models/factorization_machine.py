@@ -51,7 +51,7 @@ class FactorizationMachine(Model):
             pairs_of_rows(design.storage)(*design.rows, np.ascontiguousarray(P), f)
             if not keep:
                 return f, None
-            # As kernels keep it.
+            # In the layout of the kernels.
             A = aligned_empty((P.shape[1], f.size)).T
             for s, column in enumerate(P.T):
                 A[:, s] = design.by_rows @ column
@@ -86,6 +86,6 @@ class FactorizationMachine(Model):
         square = design.transpose_dot(weight[:, None] * np.square(A), 2)
         total = square - 2.0 * design.transpose_dot(weight[:, None] * A, 3) * P
         total += design.transpose_dot(weight, 4)[:, None] * np.square(P)
-        # The terms cancel where an entry is alone in its column: the remainder is rounding.
+        # The terms cancel if an entry is alone in its column: the remainder is rounding.
         total[total <= 1e-12 * square] = 0.0
         return total

@@ -17,7 +17,7 @@ from .columns import Anova, ColumnKernel
 class HigherOrder(ColumnModel):
     """f(x) = b + ⟨w, x⟩ + Σ_{m=2}^{M} Σ_s A^m(p^(m)_:,s, x), with separate factors for every order.
 
-    P holds P^(2), …, P^(M) side by side, `rank` columns each.
+    P contains P^(2), …, P^(M) side by side, with `rank` columns each.
 
     Parameters
     ----------
@@ -32,13 +32,12 @@ class HigherOrder(ColumnModel):
     formula = (
         r"f(x) = b + \langle w, x\rangle + \sum_{m=2}^{M}\sum_{s} \mathcal{A}^m\big(p^{(m)}_{:,s}, x\big)"
     )
-    # Slopes of order m are products of m − 1 entries, so that a small start hardly moves.
+    # Slopes of order m are products of m − 1 entries; a small start would hardly change.
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "higher_orders",
-        "P = 0 is a local minimum at every strength of the columns of order m ≥ 3: what they gain grows "
-        "with the m-th power of P, and λ_p‖P‖² with its square. For the pairs among them take the λ_max "
-        "of the machine of order 2.",
+        "P = 0 is a local minimum at every strength for columns of order m ≥ 3: their gain grows with the "
+        "m-th power of P, but λ_p‖P‖² with its square. For pairs, use the λ_max of the machine of order 2.",
     )
 
     @cached_property

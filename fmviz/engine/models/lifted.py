@@ -1,4 +1,4 @@
-"""Lifted kernel expansions: a symmetrised low-rank tensor with factors U¹, …, U^m ([B] Section 5)."""
+"""Lifted kernel expansions: a symmetrized low-rank tensor with factors U¹, …, U^m ([B] Section 5)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _advance(kept, n, x, p, q, own):
 @jitable
 def _close(s, state, live):
     if live == 0:
-        # Exactly 0 instead of a rounding error, which would enter the slopes of other factors.
+        # Exactly 0 instead of a rounding error that would enter the slopes of other factors.
         state[0][s // state[0].shape[1], s % state[0].shape[1]] = 0.0
 
 
@@ -93,11 +93,12 @@ def _advance_in_pairs(kept, n, x, p, q, own):
 
 @functools.cache
 def lifted_entries(degree: int, distinct: bool) -> EntryColumnView:
-    """Return Π_t ⟨u_s^t, x⟩, or with `distinct` ½(⟨u_s, x⟩⟨v_s, x⟩ − Σ_j u_js v_js x_j²), along an entry.
+    """Return the view of Π_t ⟨u_s^t, x⟩, or with `distinct` ½(⟨u_s, x⟩⟨v_s, x⟩ − Σ_j u_js v_js x_j²).
 
-    P = [U¹ … U^m]ᵀ has shape (m·rank, d), and every row of it is a column of the sweep. A row's state is
-    XP, kept from sweep to sweep, and for the current column ξ = Π_{t' ≠ t} ⟨u_s^{t'}, x⟩, which its own steps
-    do not change: the cofactor is ξ, or ½(ξ − v_js x_j). One compiled kernel serves all degrees m.
+    It is the view along an entry. P = [U¹ … U^m]ᵀ has shape (m·rank, d); its rows are the columns of the
+    sweep. The state of a row is XP, kept between sweeps, and for the current column
+    ξ = Π_{t' ≠ t} ⟨u_s^{t'}, x⟩, which its own steps do not change: the cofactor is ξ, or ½(ξ − v_js x_j).
+    One compiled kernel serves all degrees m.
     """
 
     def state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
@@ -120,27 +121,28 @@ def lifted_entries(degree: int, distinct: bool) -> EntryColumnView:
 
 @dataclass(frozen=True)
 class Lifted(Model):
-    r"""f(x) = b + ⟨w, x⟩ + ⟨𝒲, x^⊗m⟩ with 𝒲 = S(Σ_s u_s¹ ⊗ … ⊗ u_s^m), S the symmetrisation.
+    r"""f(x) = b + ⟨w, x⟩ + ⟨𝒲, x^⊗m⟩ with 𝒲 = S(Σ_s u_s¹ ⊗ … ⊗ u_s^m), S the symmetrization.
 
-    It is that of blondel2016, Eq. 10, abbreviated as [B]:
+    The model of blondel2016, Eq. 10, abbreviated as [B]:
 
     - polynomial, H^m: ⟨w, x⟩ + Σ_s Π_t ⟨u_s^t, x⟩ for any m ≥ 2 ([B] Lemma 6);
     - anova, A²: ½ Σ_s (⟨u_s, x⟩⟨v_s, x⟩ − Σ_j u_js v_js x_j²) ([B] D.3), which is Σ_{i<j} W_ij x_i x_j with
       W = ½(UVᵀ + VUᵀ). For m > 2 there is no such form in the paper.
 
-    P holds U¹, …, U^m side by side, `rank` columns each: U^t is P[:, (t − 1)·rank : t·rank]. f is linear in
-    every single U^t, so the objective is convex in each with the others fixed, for both kernels.
+    P contains U¹, …, U^m side by side, with `rank` columns each: U^t is P[:, (t − 1)·rank : t·rank]. f is
+    linear in every single U^t; the objective is therefore convex in each with the others fixed, for both
+    kernels.
 
     **Scaling.** λ_p multiplies (1/m) Σ_t ‖U^t‖²_F. For m = 2 this is the ½(‖U‖² + ‖V‖²) of [B] Eq. 12, and
-    by [B] Theorem 2 the minima of three objectives agree at one and the same λ_p, for ranks of at least that
-    of the solution: this one; the `expansion` with fitted coefficients, λ_p Σ_s |λ_s|‖p_s‖²; and
-    λ_p‖W‖_tr over symmetric W. For every m, a column with u¹ = … = u^m = p costs λ_p‖p‖², as in
-    the `expansion` with coefficients 1, so that the lifted minimum is never above that one. [B] D.2 writes
-    β/2 Σ_t ‖U^t‖² and sums the losses: β = 2Nλ_p/m.
+    by [B] Theorem 2 the minima of three objectives agree at the same λ_p, for ranks of at least that of the
+    solution: this one; the `expansion` with fitted coefficients, λ_p Σ_s |λ_s|‖p_s‖²; and λ_p‖W‖_tr over
+    symmetric W. For every m, a column with u¹ = … = u^m = p costs λ_p‖p‖², as in the `expansion` with
+    coefficients 1; the lifted minimum is therefore never larger. [B] D.2 writes β/2 Σ_t ‖U^t‖² and sums the
+    losses: β = 2Nλ_p/m.
 
-    Ω acts on all of P. A pair's weight is at most Σ_s of products |u_is||v_js|, so TI of P (‖·‖₁^m of its
-    columns for m > 2) is still a bound on the interactions, and a zero row of P still means an unused
-    feature.
+    Ω applies to all of P. Pair weights are bounded by sums over s of |u_is||v_js|; TI of P (‖·‖₁^m of its
+    columns for m > 2) therefore remains a bound on the interactions, and a zero row of P still means an
+    unused feature.
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ class Lifted(Model):
     kernel: str = setting(
         "polynomial",
         choices=("polynomial", "anova"),
-        help="Products of features with repetition, or, for degree 2, without.",
+        help="Whether products repeat features or, for degree 2 only, have distinct features.",
     )
 
     name = "lifted"
@@ -177,8 +179,8 @@ class Lifted(Model):
     lifted = True
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "free_factors",
-        "Its columns are products of different factors U¹, …, U^m, and one that is 0 leaves the others "
-        "without a slope. Take the λ_max of the factorization machine as a guide.",
+        "Its columns are products of different factors U¹, …, U^m, and a zero factor leaves the others "
+        "without a slope. Use the λ_max of the factorization machine as a guide.",
     )
 
     @property
@@ -192,23 +194,23 @@ class Lifted(Model):
 
     @property
     def least_features(self) -> int:
-        """Two where features must be distinct."""
+        """Two if features must be distinct."""
         return 2 if self.distinct else 1
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         if self.distinct and self.degree != 2:
             return WhyNot(
                 "no_lifted_form",
-                f"degree = {self.degree} with kernel 'anova' has no lifted form: leaving out repeated "
-                "features is worked out for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel "
-                "'polynomial', or the model 'expansion', which takes 'anova' of any degree.",
+                f"degree = {self.degree} with kernel 'anova' has no lifted form: distinct features are "
+                "derived for degree 2 only (blondel2016, D.3). Choose degree 2, the kernel 'polynomial', or "
+                "the model 'expansion', which supports 'anova' of any degree.",
             )
         if penalty.in_weights == "pairs":
             return WhyNot(
                 "pairs_within_columns",
-                f"{penalty.label} adds up pairs of entries within the same columns of P, but here a "
-                "pair's weight is made of entries of two different columns, u_s and v_s. Choose TI or CS, "
-                "which bound those products, ℓ₁ or ℓ₂,₁.",
+                f"{penalty.label} sums over pairs of entries within the same columns of P, but here pair "
+                "weights are products of entries of different columns, u_s and v_s. Choose TI or CS, which "
+                "bound these products, ℓ₁ or ℓ₂,₁.",
             )
         return super().why_not(penalty)
 
@@ -218,13 +220,13 @@ class Lifted(Model):
     def check_size(self, d: int, rank: int) -> None:
         if d < self.least_features:
             raise ValueError(
-                f"The data have {d} feature(s), and kernel 'anova' has none but products of two distinct "
-                "ones. Choose the kernel 'polynomial'."
+                f"The data have {d} feature(s), but the kernel 'anova' needs products of two distinct "
+                "features. Choose the kernel 'polynomial'."
             )
         super().check_size(d, rank)
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
-        """Return views along entries alone: f multiplies the entries of a row of P with each other."""
+        """Return views along entries only, since f multiplies the entries of a row of P with each other."""
         return (ColumnViews(slice(0, self.degree * rank), lifted_entries(self.degree, self.distinct), None),)
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
@@ -272,12 +274,12 @@ class Lifted(Model):
         cross = design.transpose_dot(weight[:, None] * others, 3)
         fourth = design.transpose_dot(weight, 4)[:, None]
         total = square - 2.0 * cross * partner + fourth * np.square(partner)
-        # The terms cancel where the other factor has this entry alone: the remainder is rounding.
+        # The terms cancel if the other factor has only this entry: the remainder is rounding.
         total[total <= 1e-12 * square] = 0.0
         return 0.25 * total
 
     def _others(self, A: np.ndarray) -> np.ndarray:
-        """Return the product over t' ≠ t of the blocks of A, shape (n, m·rank), in the place of block t."""
+        """Return the product over t' ≠ t of the blocks of A, shape (n, m·rank), in block t."""
         parts = self.factors(A)
         out = np.ones((self.degree, *parts.shape[1:]))
         # Products from the left and from the right, without division.
@@ -294,16 +296,16 @@ class Lifted(Model):
         return np.full(parameters.P.shape[1], 1.0 / self.degree)
 
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features in some monomial of 𝒲, by structure.
+        """Return the number of features in structurally non-zero monomials of 𝒲.
 
-        Such a monomial takes a non-zero entry from every u_s^t of one s; for anova from distinct features.
+        Such a monomial has a non-zero entry from every u_s^t of some s, for anova of distinct features.
         """
         return int(np.count_nonzero(features_in_products(self.factors(parameters.P), self.distinct)))
 
     def used_interactions(self, parameters: Parameters) -> int:
-        """Return the number of sets of m distinct features that 𝒲 uses, exactly, by structure.
+        """Return the exact number of sets of m distinct features that 𝒲 uses, by structure.
 
-        A set is used where for some s its features can be assigned to u_s¹, …, u_s^m, one each, so that all
-        m entries are non-zero. For m = 2: pairs with u_is v_js ≠ 0 or u_js v_is ≠ 0.
+        A set is used if, for some s, its features can be assigned to u_s¹, …, u_s^m, one each, with all m
+        entries non-zero. For m = 2: pairs with u_is v_js ≠ 0 or u_js v_is ≠ 0.
         """
         return used_sets(self.factors(parameters.P), self.degree)

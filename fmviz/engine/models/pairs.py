@@ -1,4 +1,4 @@
-"""Products of pairs by rows of a large sparse X, without arrays of N × k: each row is read once."""
+"""Pairwise products by rows of a large sparse X, without N × k arrays: each row is read once."""
 
 from __future__ import annotations
 

@@ -4,21 +4,20 @@ f(x) = b + ⟨w, x⟩ + Σ_{i<j} w_ij x_i x_j with a symmetric W, shape (d, d). 
 
     (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_tr‖W‖_tr + λ‖W‖₁,
 
-with ‖W‖_tr the sum of |eigenvalues| and ‖W‖₁ the sum of |w_ij| over *all* d² entries. `Problem` calls λ_tr
-``lambda_p`` and λ ``lambda_sparse``, with the regularizer "l1". λ_tr = 0 is the QR with ℓ1 of Eq. 22–23;
-both together are the sparse and low-rank QR (SLQR) of Eq. 58.
+with ‖W‖_tr the sum of |eigenvalues| and ‖W‖₁ the sum of |w_ij| over *all* d² entries. In `Problem`, λ_tr is
+``lambda_p`` and λ is ``lambda_sparse``, with the regularizer "l1". λ_tr = 0 is the QR with ℓ1 of Eq. 22–23;
+both penalties together give the sparse and low-rank QR (SLQR) of Eq. 58.
 
-Two interpretations have to be chosen, since the paper's f uses the strict upper triangle only:
+Two choices are necessary because the paper's f uses only the strict upper triangle:
 
-- *Both triangles count.* ‖W‖₁ of the symmetric W is what [A] 8.2.4 compares all methods by, since for
-  W = PPᵀ it is 2Ω_*(P) + ‖P‖²_F; ‖PPᵀ‖_tr is ‖P‖²_F. So SLQR with (λ_tr, λ) is the convex relaxation of
-  the FM with λ_p = λ_tr and λ(2Ω_* + ‖P‖²), and never above the TI-sparse FM with the same two strengths.
-  A pair's weight is shrunk by 2λ: in Theorem 5, which counts a triangle once, QR with λ is the Ω_TI-sparse
-  FM with twice that strength.
-- *The diagonal is a free variable that both norms penalise.* f does not depend on it, but the trace norm
-does:
-  a W of low rank needs its diagonal, as PPᵀ has one, and fixing it at zero would make even one factor p pᵀ
-  a matrix of full rank. Without a trace norm its optimum is 0. It is never counted as an interaction.
+- *Both triangles count.* [A] 8.2.4 compares all methods by ‖W‖₁ of the symmetric W, since for W = PPᵀ it is
+  2Ω_*(P) + ‖P‖²_F; ‖PPᵀ‖_tr is ‖P‖²_F. SLQR with (λ_tr, λ) is therefore the convex relaxation of the FM with
+  λ_p = λ_tr and λ(2Ω_* + ‖P‖²), and never above the TI-sparse FM with the same strengths. Pair weights are
+  shrunk by 2λ: in Theorem 5, which counts each pair once, QR with λ is the Ω_TI-sparse FM with twice that
+  strength.
+- *The diagonal is a free variable penalized by both norms.* f does not depend on it, but the trace norm does:
+  a W of low rank needs its diagonal, as PPᵀ has one, and fixing it at zero would give even a single factor
+  p pᵀ full rank. Without a trace norm its optimum is 0. It never counts as an interaction.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ from ..penalties import Penalty
 from ..penalties.l1 import L1
 from .base import Model, Notation
 
-# Matrices of the size of W that a run holds at once, at its peak.
+# The peak number of matrices of the size of W during a run.
 _COPIES = 16
-# Budgets of a certificate: eigendecompositions times d³, about 20 s and 1 s of a core.
+# Budgets of a certificate: eigendecompositions times d³, about 20 s and 1 s on a core.
 _THOROUGH, _QUICK = 5e10, 2.5e9
-# Entries of a block of XW.
+# The number of entries of a block of XW.
 _BLOCK = 4_000_000
 
 
@@ -69,20 +68,20 @@ class QuadraticRegression(Model):
     factorised: ClassVar[bool] = False
     convex: ClassVar[bool] = True
     certificate: ClassVar[str] = "gap"
-    # Gradient methods take many short iterations to a small duality gap.
+    # Gradient methods need many short iterations to reach a small duality gap.
     suited: ClassVar[Mapping[str, Any]] = {"max_epochs": 2_000, "tol": 1e-6}
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "convex",
-        "It is convex in W: W = 0 is the global minimum where the gradient in W at the linear fit is a "
-        "sum S + T with ‖S‖_op ≤ λ_p and max|t_ij| ≤ λ; for λ_p = 0 from λ = the largest entry of that "
-        "gradient on.",
+        "It is convex in W: W = 0 is the global minimum if the gradient in W at the linear fit is a sum S + "
+        "T with ‖S‖_op ≤ λ_p and max|t_ij| ≤ λ; for λ_p = 0, if λ is at least the largest entry of this "
+        "gradient.",
     )
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
         if not isinstance(penalty, L1):
             return WhyNot(
                 "no_factors",
-                f"{penalty.label} is a function of the factors P, and quadratic regression has none: "
+                f"{penalty.label} is a function of factors P, which quadratic regression does not have: "
                 'its penalties are ℓ₁ on the entries of W (regularizer "l1", strength lambda_sparse) and the '
                 "trace norm of W (strength lambda_p).",
             )
@@ -93,18 +92,18 @@ class QuadraticRegression(Model):
             return None
         return WhyNot(
             "no_factors",
-            f"{solver.label} moves the factors P, but the {self.label[0].lower()}{self.label[1:]} has no "
-            "factors: each pair has a weight of its own in W, and the trace norm of W is no sum over "
-            "entries or rows that could be minimised one at a time. Use exact_pgd or incremental_pgd, "
-            "which move the whole of W.",
+            f"{solver.label} updates factors P, but the {self.label[0].lower()}{self.label[1:]} has none: "
+            "each pair has a separate weight in W, and the trace norm of W is not a sum over entries or "
+            "rows that could be minimized one at a time. Use exact_pgd or incremental_pgd, which update "
+            "all of W.",
         )
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
-        return r"\|W\|_1 = \sum_{i,j} |w_{ij}|", "interactions, each weight by itself"
+        return r"\|W\|_1 = \sum_{i,j} |w_{ij}|", "individual interactions"
 
     def cost_note(self, d: int) -> str:
         return (
-            f"Quadratic regression holds a weight for each of the {d * (d - 1) // 2:,} pairs of its {d:,} "
+            f"Quadratic regression has a weight for each of the {d * (d - 1) // 2:,} pairs of its {d:,} "
             f"features: W takes {in_words(8.0 * d * d)}, a run {in_words(self._bytes(d))}; every iteration "
             f"costs O(nnz·d) for the data and, with a trace norm, O(d³) for an eigendecomposition "
             f"(d³ = {float(d) ** 3:.1e})."
@@ -115,8 +114,8 @@ class QuadraticRegression(Model):
         if self._bytes(d) > free:
             raise ValueError(
                 f"Quadratic regression of {d:,} features needs {_COPIES} matrices of {d:,} × {d:,}, "
-                f"{in_words(self._bytes(d))}, and {in_words(free)} are free. Choose fewer features, or a "
-                "factorization machine, whose parameters grow with d and not with d²."
+                f"{in_words(self._bytes(d))}, but only {in_words(free)} are free. Choose fewer features, "
+                "or a factorization machine, whose parameters grow with d instead of d²."
             )
 
     @staticmethod
@@ -124,7 +123,7 @@ class QuadraticRegression(Model):
         return 8.0 * _COPIES * d * d
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes; the rank is not used."""
+        """Return the shapes; the rank is ignored."""
         return {"P": (d, 0), "w": (d,), "intercept": (), "W": (d, d)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
@@ -143,7 +142,7 @@ class QuadraticRegression(Model):
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the gradient of Σ_n slope_n f(x_n) in the symmetric W, shape (d, d), in w, and in the bias.
 
-        In the inner product Σ_ij of symmetric matrices: each triangle has half of a pair's derivative, and
+        With the inner product Σ_ij of symmetric matrices, each triangle has half of a pair's derivative, and
         the diagonal is 0.
         """
         return (
@@ -169,10 +168,10 @@ class QuadraticRegression(Model):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> float:
-        """Return the bound; with both strengths it is that of a split of the gradient into two parts.
+        """Return the bound; with both strengths, from a split of the gradient into two parts.
 
-        The search for a split ends with its budget of eigendecompositions, so that the bound is looser for
-        many features.
+        The search for a split has a limited budget of eigendecompositions; the bound is looser for many
+        features.
         """
         trace, entries = strengths
         W, G = parameters.weights, pair_gradient(design.matrix, alpha, diagonal=False)
@@ -180,8 +179,8 @@ class QuadraticRegression(Model):
             return float(np.abs(G).max()) / entries
         if entries == 0.0:
             return spectral_norm(G) / trace
-        # Any split gives a bound; a good one comes from the operator of the sum at W, whose solution is W
-        # itself at the optimum: W − ηG = W + S + T there. η balances W, which shows the structure, against G.
+        # Any split gives a bound; the operator of the sum at W gives a good one. At the optimum its solution
+        # is W itself: W − ηG = W + S + T. η balances W, which shows the structure, against G.
         best = min(float(np.abs(G).max()) / entries, spectral_norm(G) / trace)
         if best <= 1.0:
             return best
@@ -203,13 +202,13 @@ class QuadraticRegression(Model):
                 max(spectral_norm(part) / trace, float(np.abs(remainder).max()) / entries),
                 spectral_norm(G + clipped) / trace,
             )
-            # Far from the optimum no split is much better than the first good one.
+            # Far from the optimum, no split is much better than the first good one.
             if best <= 1.0 or split.rounds < most or (most > 50 and before - best < 0.2 * (before - 1.0)):
                 break
         return best
 
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features in a pair whose weight is not 0."""
+        """Return the number of features in pairs with non-zero weight."""
         used = parameters.weights != 0
         np.fill_diagonal(used, False)
         return int(np.count_nonzero(used.any(axis=1)))
@@ -220,7 +219,7 @@ class QuadraticRegression(Model):
 
 
 def pair_sums(design: Design, W: np.ndarray) -> np.ndarray:
-    """Return Σ_{i<j} w_ij x_ni x_nj for every row n, W symmetric: ½(xᵀWx − Σ_j w_jj x_j²)."""
+    """Return Σ_{i<j} w_ij x_ni x_nj for every row n and symmetric W: ½(xᵀWx − Σ_j w_jj x_j²)."""
     X = design.matrix
     total = -np.asarray(design.power(2) @ np.diagonal(W))
     width = max(1, _BLOCK // design.n_samples)

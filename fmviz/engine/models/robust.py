@@ -1,20 +1,21 @@
 r"""The robust factorization machine, with a learned positive semidefinite Z of low rank (robust_fm).
 
-f(x) = b + ⟨w, x⟩ + xᵀZx with Z = P diag(λ) Pᵀ positive semidefinite, its diagonal included, so that the
-product x_i x_j, i ≠ j, has the weight 2z_ij and x_i² the weight z_ii. Minimised is
+f(x) = b + ⟨w, x⟩ + xᵀZx with Z = P diag(λ) Pᵀ positive semidefinite, including its diagonal: the product
+x_i x_j, i ≠ j, has the weight 2z_ij and x_i² the weight z_ii. The objective is
 
     (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p R(Z),
 
-R being a function of the eigenvalues: Σ min{λ_s², ε₃}, the capped squared trace norm, which shrinks small
+where R is a function of the eigenvalues: Σ min{λ_s², ε₃}, the capped squared trace norm, which shrinks small
 eigenvalues and leaves large ones free, or its limits ‖Z‖²_F = Σ λ_s² (ε₃ = ∞) and ‖Z‖_tr = Σ λ_s. With the
-losses "absolute" or "epsilon_insensitive" and one of the latter it is convex; with "capped" and the capped
-norm it is the paper's Eq. 3, whose α, β, ε₁, ε₂, ε₃ are 2Nλ_w, 2Nλ_p, the loss's two and `cap`.
+losses "absolute" or "epsilon_insensitive" and one of the limits it is convex; with "capped" and the capped
+norm it is the paper's Eq. 3, whose α, β, ε₁, ε₂, ε₃ are 2Nλ_w, 2Nλ_p, the two parameters of the loss and
+`cap`.
 
-The text has misprints, which we correct as its own theory requires. The majoriser of the loss has the weight
-1/(2 max{u, δ}) for every excess u ≤ ε₂, 0 included, where Eq. 4 prints 1/(2ε₁) and 0 inside the tube. That of
-the norm is Tr(P_Mᵀ Z Zᵀ P_M) with M = {s : λ_s² ≤ ε₃}, where Eq. 7 misses the square and the text compares
-λ_s with ε₃; the cap in Eq. 6 is ε₃, too. The gradient of the squares carries the factor 2 that Eq. 8 leaves
-out, and that of the norm is QZ + ZQ with Q = P_M P_Mᵀ = I − P_M̄ P_M̄ᵀ, which is symmetric for every Z.
+We correct misprints of the paper as its theory requires. The majorizer of the loss has the weight
+1/(2 max{u, δ}) for every excess 0 ≤ u ≤ ε₂, where Eq. 4 has 1/(2ε₁) and 0 inside the tube. The majorizer of
+the norm is Tr(P_Mᵀ Z Zᵀ P_M) with M = {s : λ_s² ≤ ε₃}, where Eq. 7 lacks the square and the text compares
+λ_s with ε₃; the cap in Eq. 6 is also ε₃. The gradient of the squares has the factor 2 missing in Eq. 8, and
+that of the norm is QZ + ZQ with Q = P_M P_Mᵀ = I − P_M̄ P_M̄ᵀ, which is symmetric for every Z.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class RobustFM(EigenModel):
         high=LARGE,
         log=True,
         symbol=r"\epsilon_3",
-        help="Eigenvalues of Z whose square is beyond it are free; for the capped norm.",
+        help="Eigenvalues of Z with a larger square are free; for the capped norm.",
     )
 
     name: ClassVar[str] = "robust"
@@ -66,8 +67,8 @@ class RobustFM(EigenModel):
     )
     diagonal = True
     certificate: ClassVar[str] = "majoriser"
-    solvers: ClassVar[str] = "two_stage or incremental_svd, which project on the semidefinite cone"
-    # Few epochs, each of which solves a convex problem; values derived from the data are in any unit.
+    solvers: ClassVar[str] = "two_stage or incremental_svd, which project onto the semidefinite cone"
+    # Few epochs, each of which solves a convex problem; values derived from the data suit any unit.
     suited: ClassVar[Mapping[str, Any]] = {
         "regularizer": "l2",
         "solver": "auto",
@@ -83,9 +84,9 @@ class RobustFM(EigenModel):
 
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "semidefinite",
-        "Its Z is positive semidefinite and free of columns: Z = 0 is a local minimum where the lowest "
-        "eigenvalue of the gradient in Z at the linear fit is at least 0, for the trace norm −λ_p. λ has "
-        "no part in it.",
+        "Its Z is positive semidefinite and does not depend on columns: Z = 0 is a local minimum if the "
+        "smallest eigenvalue of the gradient in Z at the linear fit is at least 0 (for the trace norm, "
+        "−λ_p), independently of λ.",
     )
 
     @property
@@ -101,7 +102,7 @@ class RobustFM(EigenModel):
 
     @property
     def shrunk(self) -> str:  # type: ignore[override]
-        """The term that λ_p multiplies, in words."""
+        """The name of the term of λ_p."""
         return {
             "capped": "the capped squared trace norm of Z",
             "squared": "the squared norm of Z",
@@ -119,7 +120,7 @@ class RobustFM(EigenModel):
         return self.spectrum == "trace"
 
     def free(self, eigenvalues: np.ndarray) -> np.ndarray:
-        """Return which eigenvalues are beyond the cap, so that the tangent of R does not shrink them."""
+        """Return which eigenvalues are beyond the cap and not shrunk by the tangent of R."""
         if not self.capped:
             return np.zeros(eigenvalues.shape, dtype=bool)
         return np.square(eigenvalues) > self.cap

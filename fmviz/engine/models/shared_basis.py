@@ -1,15 +1,15 @@
-r"""Machines of several outputs on one shared basis (blondel2017).
+r"""Machines of several outputs on a shared basis (blondel2017).
 
 Output c of m is o_c(x) = b_c + ⟨w_c, x⟩ + Σ_r v_rc σ(h_r, x) with every h_r in the unit ball, the columns of
 P, shape (d, k), and V, shape (k, m). Two choices of σ:
 
 - ``kernel="polynomial"``: σ(h, x) = ⟨h, x⟩², the polynomial network; on data with a dummy feature of 1 it
-  holds linear terms and biases, too;
+  includes linear terms and biases;
 - ``kernel="anova"``: σ(h, x) = Σ_{i<j} h_i h_j x_i x_j, the factorization machine.
 
 The objective of `fmviz.engine.problem.Problem` has λΩ(V) with Ω the ℓ1, ℓ1/ℓ2 or ℓ1/ℓ∞ norm of the rows of V,
-and no λ_p; or, with a `radius` τ, the constraint Ω(V) ≤ τ in its place. With enough bases it is
-convex: V consists of the non-zero rows of an infinite matrix U with a row for every h.
+and no λ_p; or, with a `radius` τ, the constraint Ω(V) ≤ τ instead. With enough bases it is convex: V consists
+of the non-zero rows of an infinite matrix U with a row for every h.
 """
 
 from __future__ import annotations
@@ -33,44 +33,44 @@ from .base import Model, Notation
 from .columns import Anova, ColumnKernel, Polynomial
 from .convex import ConvexFM
 
-# The relative gap between the bound of a norm and the largest norm found at which the search ends.
+# The relative gap between the bound on a norm and the largest norm found at which the search ends.
 _ENOUGH = 1e-3
-# The LaTeX of a norm of the rows of V, and what it selects.
+# The LaTeX of a norm of the rows of V, and its selection.
 _NORMS: Mapping[float | None, tuple[str, str]] = {
-    1.0: (r"\sum_{r,c} |v_{rc}|", "single weights, so that each output has bases of its own"),
-    2.0: (r"\sum_r \|v_r\|_2", "bases, each for all outputs together"),
+    1.0: (r"\sum_{r,c} |v_{rc}|", "single weights; outputs have separate bases"),
+    2.0: (r"\sum_r \|v_r\|_2", "bases, shared by all outputs"),
     np.inf: (
         r"\sum_r \max_c |v_{rc}|",
-        "bases, each for all outputs together and with weights that tend to be equally large",
+        "bases, shared by all outputs, with weights that tend to be equal in size",
     ),
 }
 
 
 @dataclass(frozen=True)
 class SharedBasis(Model):
-    """o(x) = b + W x + Vᵀσ(H x), for all outputs at once; see the module.
+    """o(x) = b + W x + Vᵀσ(H x), for all outputs jointly; see the module.
 
     Parameters
     ----------
     kernel : {"polynomial", "anova"}
-        σ.
+        The kernel σ.
     radius : float
         τ of the constraint Ω(V) ≤ τ; 0 for none.
     n_outputs : int
-        m; `fmviz.engine.problem.Problem` sets it to that of the target.
+        The number m of outputs; `fmviz.engine.problem.Problem` sets it from the target.
     """
 
     kernel: str = setting(
         "polynomial",
         choices=("polynomial", "anova"),
-        help="Squares of ⟨h, x⟩, or products of two distinct features alone.",
+        help="Squares of ⟨h, x⟩, or only products of two distinct features.",
     )
     radius: float = setting(
         0.0,
         low=0.0,
         high=1e9,
         symbol=r"\tau",
-        help="The bound of Ω(V), in place of a λ; 0 for no bound.",
+        help="The bound on Ω(V), which replaces λ; 0 for no bound.",
     )
     n_outputs: int = 1
 
@@ -92,7 +92,7 @@ class SharedBasis(Model):
     certificate: ClassVar[str] = "gap"
     columnar: ClassVar[bool] = True
     multi_output: ClassVar[bool] = True
-    # One basis an epoch, so that a plot shows each as it is added.
+    # One basis per epoch, to let plots show each addition.
     suited: ClassVar[Mapping[str, Any]] = {
         "max_epochs": 60,
         "tol": 1e-4,
@@ -106,8 +106,8 @@ class SharedBasis(Model):
 
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "convex",
-        "It is convex in its output layer: V = 0 is the global minimum where no ‖g_h‖ at the linear fit "
-        "exceeds λ.",
+        "It is convex in its output layer: V = 0 is the global minimum if no ‖g_h‖ at the linear fit exceeds "
+        "λ.",
     )
 
     @property
@@ -120,7 +120,7 @@ class SharedBasis(Model):
         return (Polynomial(2) if self.diagonal else Anova(2),)
 
     def used_by_order(self, parameters: Parameters) -> dict[int, int]:
-        """Return the number of used pairs, under their order."""
+        """Return the number of used pairs, keyed by order."""
         return {2: self.used_interactions(parameters)}
 
     def for_outputs(self, n_outputs: int) -> SharedBasis:
@@ -131,15 +131,15 @@ class SharedBasis(Model):
             return None
         return WhyNot(
             "rows_of_v",
-            f"{penalty.label} is no sum of norms of the rows of V, which is what decides which bases there "
-            "are. Choose ℓ₁, ℓ₂,₁ (which is ℓ₁/ℓ₂ here) or ℓ₁/ℓ∞, or ℓ₂² for a fixed number of bases.",
+            f"{penalty.label} is not a sum of norms of the rows of V, which the selection of bases needs. "
+            "Choose ℓ₁, ℓ₂,₁ (here ℓ₁/ℓ₂) or ℓ₁/ℓ∞, or ℓ₂² for a fixed number of bases.",
         )
 
     def why_no_solver(self, solver: Any) -> WhyNot:
         return WhyNot(
             "outputs_together",
-            f"{solver.label} fits one output, and the {self.label[0].lower()}{self.label[1:]} fits bases "
-            "that all of them share, under a penalty on its output layer. Choose conditional_gradient, or "
+            f"{solver.label} fits single outputs, but the {self.label[0].lower()}{self.label[1:]} fits bases "
+            "shared by all outputs, with a penalty on its output layer. Choose conditional_gradient, or "
             "projected_gradient on a fixed number of bases.",
         )
 
@@ -149,13 +149,13 @@ class SharedBasis(Model):
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         if lambda_p > 0:
             raise ValueError(
-                f"lambda_p = {lambda_p:g} has nothing to multiply in a machine on a shared basis, whose "
-                "bases lie in the unit ball; set it to 0 and raise lambda_sparse, which multiplies Ω(V)."
+                f"lambda_p = {lambda_p:g} has no term in a machine on a shared basis, whose bases lie in the "
+                "unit ball; set it to 0 and increase lambda_sparse, the strength of Ω(V)."
             )
         if self.radius > 0 and lambda_sparse > 0:
             raise ValueError(
-                f"radius = {self.radius:g} is a limit of Ω(V) and lambda_sparse = {lambda_sparse:g} its "
-                "price; give one of them, and 0 for the other."
+                f"radius = {self.radius:g} bounds Ω(V), and lambda_sparse = {lambda_sparse:g} penalizes it; "
+                "use one of them, and 0 for the other."
             )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
@@ -164,12 +164,12 @@ class SharedBasis(Model):
         return {"P": (d, rank), "w": (*outputs, d), "intercept": outputs, "V": (rank, self.n_outputs)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return random directions of unit length and V = 0, whatever `init_scale`."""
+        """Return random directions of unit length and V = 0, ignoring `init_scale`."""
         arrays = {name: np.zeros(shape) for name, shape in self.shapes(d, rank).items()}
         return Parameters(**arrays | {"P": random_directions(d, rank, rng)})
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
-        """Return the outputs of every row, shape (N, m), or (N,) of a single output."""
+        """Return the outputs of every row, shape (N, m), or (N,) for a single output."""
         V = parameters["V"]
         f = parameters["intercept"] + design.dot(np.atleast_2d(parameters["w"]).T)
         f += activations(design, self.live(parameters), self.diagonal) @ V[V.any(axis=1)]
@@ -184,11 +184,11 @@ class SharedBasis(Model):
         return parameters.P[:, parameters["V"].any(axis=1)]
 
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features that some basis in use has."""
+        """Return the number of features in the bases in use."""
         return int(np.count_nonzero(self.live(parameters).any(axis=1)))
 
     def used_interactions(self, parameters: Parameters) -> int:
-        """Return the number of pairs that share a basis in use in which both are non-zero."""
+        """Return the number of pairs with non-zero entries in a common basis in use."""
         return used_interactions(np.ascontiguousarray(self.live(parameters)))
 
     def n_outputs_of(self, parameters: Parameters) -> int:
@@ -217,9 +217,9 @@ class SharedBasis(Model):
         strengths: tuple[float, float],
         thorough: bool,
     ) -> tuple[float, float | None]:
-        """Return an upper bound of max_h ‖g_h‖ and the largest one found, over λ."""
+        """Return an upper bound on max_h ‖g_h‖ and the largest value found, divided by λ."""
         if penalty.row_norm is None:
-            # A smooth penalty has no threshold; it enters by `dual_quadratic`.
+            # A smooth penalty has no threshold; it enters through `dual_quadratic`.
             return (0.0 if strengths[1] else np.inf), None
         strength = strengths[1] or 1.0
         gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
@@ -227,12 +227,12 @@ class SharedBasis(Model):
         # Norms found by eigen-steps, and those of the bases in use.
         _, sizes = select(gradient, p, "eigen", 1, np.random.default_rng(0))
         largest = float(gradient.norms(self.live(parameters), p).max(initial=sizes.max(initial=0.0)))
-        # No bound is below the largest norm, and values below λ make no difference.
+        # The bound is at least the largest norm, and values below λ make no difference.
         enough = max((1.0 + _ENOUGH) * largest, strengths[1])
         return largest_norm(gradient, p, thorough, enough) / strength, largest / strength
 
     def ball(self, penalty: Penalty, parameters: Parameters) -> float:
-        """Return τ, or where there is none Ω(V) of the parameters."""
+        """Return τ or, without one, Ω(V) of the parameters."""
         return self.radius or penalty.value(parameters["V"])
 
     def dual_quadratic(
@@ -243,7 +243,7 @@ class SharedBasis(Model):
         alpha: np.ndarray,
         strengths: tuple[float, float],
     ) -> float:
-        """Return the term of λ‖V‖², over the present bases."""
+        """Return the term of λ‖V‖² over the current bases."""
         if not (penalty.smooth and strengths[1]):
             return 0.0
         inner = activations(design, parameters.P, self.diagonal).T @ alpha

@@ -24,24 +24,24 @@ from .mcp import MCP
 # isort: on
 
 PENALTIES: dict[str, Penalty] = registry(Penalty, dict(globals()))
-"""Every penalty on P with its default parameters, by name."""
+"""All penalties on P with default parameters, by name."""
 
 from .l1_linf import L1LInf
 
 OUTPUT_PENALTIES: dict[str, Penalty] = {"l1": L1(), "l1_l2": L21(), "l1_linf": L1LInf(), "l2": L2()}
-"""Every penalty on the output layer V of a shared basis, by its name there."""
+"""All penalties on the output layer V of a shared basis, by their names in that model."""
 ALL_PENALTIES: dict[str, Penalty] = PENALTIES | {
     penalty.name: penalty for penalty in OUTPUT_PENALTIES.values()
 }
-"""Every penalty, on P or on V, by its own name."""
+"""All penalties, on P or on V, by name."""
 
 
 def get_penalty(given: str | Penalty, settings: Mapping[str, Any] | None = None) -> Penalty:
-    """Return a given penalty unchanged, or the one of that name with these parameters.
+    """Return a penalty unchanged, or create it by name with these parameters.
 
     Raises
     ------
     ValueError
-        If the name is unknown, or a parameter is not declared or not allowed.
+        If the name is unknown, or a parameter is undeclared or invalid.
     """
     return bind(Penalty, PENALTIES | OUTPUT_PENALTIES, given, settings)

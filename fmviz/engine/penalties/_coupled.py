@@ -1,8 +1,8 @@
 """Entry and row views of penalties whose weights depend on sums over all other entries or rows.
 
-Along an entry of P, TI, Ω_TI, ℓ1 and ℓ2² are quad·p² + (fixed + coupled·Σ_{i≠j} |p_is|)·|p|, and along a row
-CS, Ω_CS and ℓ2,1 are the same in the norms of the rows. Those of order m, and of all subsets, have other
-functions of the other sizes in place of the sum. All that a view needs of them is in `Sizes`.
+Along an entry of P, TI, Ω_TI, ℓ1 and ℓ2² are quad·p² + (fixed + coupled·Σ_{i≠j} |p_is|)·|p|; along a row,
+CS, Ω_CS and ℓ2,1 have the same form in the row norms. The penalties of order m, and of all subsets, replace
+the sum by other functions of the remaining sizes. `Sizes` contains everything that a view needs.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ FIXED, COUPLED, SUMS = 0, 1, 2
 
 @dataclass(frozen=True)
 class Sizes:
-    """A function of the sizes of all entries of a column, or of all rows, of which each has a weight.
+    """Function of the sizes of all entries of a column, or of all rows, that gives each a weight.
 
     Attributes
     ----------
     name : str
         Names the compiled kernels, and identifies the function.
     first, width : int
-        Where the numbers of the first column begin in a cache, and their number for each.
+        The offset of the first column's numbers in a cache, and their number per column.
     active : callable
-        ``active(cache)``: whether the weights depend on sizes at all.
+        ``active(cache)``: whether the weights depend on sizes.
     reset, add : callable
-        ``reset(cache, at)`` for no sizes, and ``add(cache, at, first, size)`` for another one; both return
-        the first number, which the caller stores: sums in a local variable are vectorised.
+        ``reset(cache, at)`` starts with no sizes, and ``add(cache, at, first, size)`` adds one; both return
+        the first number, which the caller stores: sums in a local variable are vectorized.
     weight : callable
         ``weight(cache, at, size, strength)``: strength times the weight of one of the sizes.
     update : callable
@@ -54,7 +54,7 @@ class Sizes:
 
 @functools.cache
 def linear_minimum(threshold: Callable[..., float]) -> Callable[..., float]:
-    """Return the `minimum` of an `EntryView` whose ω is `threshold` times |q|."""
+    """Return the `minimum` of an `EntryView` with ω(q) = `threshold`·|q|."""
 
     @jitable
     def minimum(cache, j, p, g, h, lam_p, lam):
@@ -178,7 +178,7 @@ def update_sum(cache, at, old, new):
 
 
 SUM = Sizes("sum", SUMS, 1, is_coupled, zero, add_to_sum, weigh, update_sum)
-"""The sum, whose cache begins with `fixed` and `coupled`, so that one compiled kernel serves them all."""
+"""The sum; its cache begins with `fixed` and `coupled`: one compiled kernel serves all penalties."""
 
 
 def _cache(fixed: float, coupled: float, sums: Callable[[int, int], int]) -> Callable[[int, int], np.ndarray]:
@@ -186,17 +186,17 @@ def _cache(fixed: float, coupled: float, sums: Callable[[int, int], int]) -> Cal
 
 
 def entry_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> EntryView:
-    """Return the penalty along an entry, coupled to those of its column ([A] Algorithm 1)."""
+    """Return the view along an entry that is coupled to the entries of its column ([A] Algorithm 1)."""
     return EntryView("entry", quad, _cache(fixed, coupled, lambda d, k: 1), *_of_entries(SUM))
 
 
 def entries_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
-    """Return the penalty along a row whose entries are coupled to those of their columns."""
+    """Return the view along a row whose entries are coupled to those of their columns."""
     return RowView("entries", quad, _cache(fixed, coupled, lambda d, k: k), *_of_rows(SUM))
 
 
 def norm_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
-    """Return the penalty along a row whose norm is coupled to those of all others ([A] 5.2)."""
+    """Return the view along a row whose norm is coupled to the norms of all other rows ([A] 5.2)."""
     return RowView("norm", quad, _cache(fixed, coupled, lambda d, k: 1), *_of_norms(SUM))
 
 
@@ -220,23 +220,23 @@ def update_row_sum(cache, j, old, new):
 
 
 def entry_penalty_in_row(quad: float, coupled: float) -> EntryView:
-    """Return the penalty along an entry, coupled to those of its row."""
+    """Return the view along an entry that is coupled to the entries of its row."""
     minimum = linear_minimum(weight_in_row)
     functions = begin_with_row_sums, minimum, weight_in_row, update_row_sum
     return EntryView("entry_in_row", quad, _cache(0.0, coupled, lambda d, k: d), *functions, shared=True)
 
 
 def entry_view(sizes: Sizes) -> EntryView:
-    """Return a penalty that is linear in an entry, with the weight of its size in its column."""
+    """Return the view of a penalty linear in an entry, weighted by the sizes in its column."""
     return EntryView(sizes.name, 0.0, lambda d, k: np.zeros(sizes.width), *_of_entries(sizes))
 
 
 def entries_view(sizes: Sizes) -> RowView:
-    """Return the same along a row: a weighted ℓ1 norm."""
+    """Return the view of such a penalty along a row: a weighted ℓ1 norm."""
     return RowView(sizes.name, 0.0, lambda d, k: np.zeros(k * sizes.width), *_of_rows(sizes))
 
 
 def norm_view(sizes: Sizes) -> RowView:
-    """Return a penalty that is linear in the norm of a row, with its weight among all norms."""
+    """Return the view of a penalty linear in the norm of a row, weighted by the other norms."""
     name = f"{sizes.name}_of_norms"
     return RowView(name, 0.0, lambda d, k: np.zeros(sizes.width), *_of_norms(sizes))

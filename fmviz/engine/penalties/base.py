@@ -15,15 +15,15 @@ from .operators.lazy import Lazy
 
 @dataclass(frozen=True)
 class EntryView:
-    """Ω as a function of one entry p_js, the others fixed: quad·p² + ω(p).
+    """Ω as a function of a single entry p_js, the others fixed: quad·p² + ω(p).
 
-    Numbers that depend on the penalty's parameters are in `quad` and in the cache, so that changing them
-    does not recompile.
+    `quad` and the cache contain all numbers that depend on the parameters of the penalty; changing these
+    triggers no recompilation.
 
     Attributes
     ----------
     name : str
-        Names the compiled kernel. Views that differ in `quad` and `cache` alone share it.
+        Names the compiled kernel. Views that differ only in `quad` and `cache` share it.
     quad : float
         The constant coefficient of p².
     cache : callable
@@ -31,15 +31,15 @@ class EntryView:
     begin : callable
         ``begin(P, s, cache)``: refresh the cache before column s is swept. P has shape (k, d).
     minimum : callable
-        ``minimum(cache, j, p, g, h, lam_p, lam) -> q`` minimises g(q − p) + ½h(q − p)² + lam_p·q² + lam·ω(q)
-        for the entry (j, s), whose present value is p; it is p where all are 0.
+        ``minimum(cache, j, p, g, h, lam_p, lam) -> q`` minimizes g(q − p) + ½h(q − p)² + lam_p·q² + lam·ω(q)
+        for the entry (j, s) with the current value p; the result is p if all coefficients are 0.
     threshold : callable
-        ``threshold(cache, j, p) -> t``: the slope of ω in |p| at the present value. An entry that is 0 stays
-        there while |g| ≤ lam·t.
+        ``threshold(cache, j, p) -> t``: the slope of ω in |p| at the current value. A zero entry stays zero
+        while |g| ≤ lam·t.
     update : callable
-        ``update(cache, j, old, new)``: an entry of row j has changed.
+        ``update(cache, j, old, new)`` after an entry of row j has changed.
     shared : bool
-        Whether all columns read and update one cache, made by ``begin`` of column 0; else each has its own.
+        Whether all columns share a cache, filled by ``begin`` of column 0; otherwise each has its own.
     """
 
     name: str
@@ -54,12 +54,12 @@ class EntryView:
 
 @dataclass(frozen=True)
 class RowView:
-    """Ω as a function of one row p_j, the others fixed: quad·‖p‖² + penalty(p) + const.
+    """Ω as a function of a single row p_j, the others fixed: quad·‖p‖² + penalty(p) + const.
 
     Attributes
     ----------
     name : str
-        Names the compiled kernel. Views that differ in `quad` and `cache` alone share it.
+        Names the compiled kernel. Views that differ only in `quad` and `cache` share it.
     quad : float
         The constant coefficient of ‖p‖².
     cache : callable
@@ -71,7 +71,7 @@ class RowView:
     penalty : callable
         ``penalty(q, j, P, cache) -> float``.
     update : callable
-        ``update(cache, j, P, q)``: row j is about to change from P[j] to q.
+        ``update(cache, j, P, q)`` before row j changes from P[j] to q.
     """
 
     name: str
@@ -85,7 +85,7 @@ class RowView:
 
 @dataclass(frozen=True)
 class MatrixView:
-    """The proximal operator of Ω on all of P, for kernels that take many steps.
+    """The proximal operator of Ω on all of P, for kernels that apply it repeatedly.
 
     Attributes
     ----------
@@ -98,15 +98,15 @@ class MatrixView:
     quad : float
         The coefficient of ‖P‖²_F, which the caller adds to λ_p.
     weight : float
-        The factor by which the caller multiplies every strength; 0 where Ω is ‖P‖²_F alone.
+        The factor by which the caller multiplies every strength; 0 if Ω is ‖P‖²_F.
     theta : tuple of float
         Further parameters of `shrink`.
     lazy : Lazy or None
-        How P is stored by steps that visit a few rows, where the others meanwhile shrink by an offset common
-        to all, as ℓ1 does, or to their column, as in [A] Theorem 7. None where there is no such offset, and
-        every step must visit all of P.
+        The storage of P for steps that visit only a few rows, while all others shrink by an offset common to
+        P, as with ℓ1, or to their column, as in [A] Theorem 7. None if there is no such offset and every step
+        must visit all of P.
     pairs : bool
-        Whether Ω is the pairwise part ½(Ω' − ‖P‖²_F) of the square Ω' that `lazy` describes.
+        Whether Ω is the pairwise part ½(Ω' − ‖P‖²_F) of the squared penalty Ω' for which `lazy` is defined.
     """
 
     name: str
@@ -120,61 +120,62 @@ class MatrixView:
 
 @dataclass(frozen=True)
 class Penalty(Bound):
-    """A sparsity-inducing penalty Ω on the factors P, shape (d, k), with its parameters.
+    """Sparsity-inducing penalty Ω on the factors P, shape (d, k), with its parameters.
 
-    Subclasses are frozen dataclasses that declare their parameters by `fmviz.engine.settings.setting` and the
-    class attributes, implement `value` and `thresholds`, or `residual` where not `separable`, and whichever
-    of `prox` and of the views `entry`, `row` and `matrix` the mathematics allows. An attribute
-    that depends on a parameter is a property.
+    Subclasses are frozen dataclasses. They declare their parameters by `fmviz.engine.settings.setting` and
+    the class attributes, implement `value` and `thresholds` (or `residual` if not `separable`), and those of
+    `prox` and the views `entry`, `row` and `matrix` that exist. Attributes that depend on a parameter are
+    properties.
 
     Attributes
     ----------
     name, label : str
         Identifier and display name.
     formula, prox_formula : str
-        LaTeX of Ω(P) and of its operator, "" where it has none.
+        LaTeX of Ω(P) and of its operator, "" if there is none.
     selects : str
-        What it makes sparse, as a phrase.
+        The part it makes sparse, as a phrase.
     stands_for : str
-        What the label stands for, and Ω in words; "" where the label is clear.
+        The meaning of the label, and Ω in words; "" if the label is clear.
     mechanism : str
-        How it keeps or removes pairs of features, in words; may be "".
+        A description of how it keeps or removes feature pairs; may be "".
     source : str
-        Paper and equation; "" for the forms of other orders, which pages show under the chosen penalty's.
+        Paper and equation; "" for the forms of other orders, for which pages show those of the chosen
+        penalty.
     algorithms : tuple of str
-        The algorithms that `prox` can take.
+        The algorithms available for `prox`.
     row_wise : bool
         Whether it shrinks whole rows (by their norms) rather than entries.
     convex : bool
         Whether Ω is convex.
     smooth : bool
-        Whether Ω has a gradient everywhere, so that it makes nothing sparse.
+        Whether Ω is differentiable everywhere and therefore induces no sparsity.
     quad : float
         The coefficient of ‖P‖²_F in Ω as a function of one entry or row.
     exact_prox : bool
-        Whether `prox` solves its problem to rounding. Where not, it must not be worse than its input, and
-        `subgradient` exists.
+        Whether `prox` is exact up to rounding. If not, its result must not be worse than its input, and
+        `subgradient` must exist.
     separable : bool
-        Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row), as where a class defines
-        `thresholds`.
+        Whether Ω is quad·‖·‖² plus a weighted norm along every entry (or row), that is, whether the class
+        defines `thresholds`.
     saddles : {"columns", "matrix"} or None
-        Where no first-order term keeps P at 0, which may then be a saddle point of the objective: in single
-        columns, where Ω is a sum over the columns of one function of degree 2, or in all of P;
-        see `fmviz.engine.solvers._saddle_escape`.
+        The part of P that no first-order term keeps at 0, and that may therefore be a saddle point of the
+        objective at 0: single columns, if Ω is a sum over columns of a function of degree 2, or all of P; see
+        `fmviz.engine.solvers._saddle_escape`.
     in_weights : {"entries", "pairs", "trace"} or None
-        Which of Σ_ij |w_ij|, Σ_{i<j} |w_ij| and tr W, W = PPᵀ, is a lower bound of Ω(P), attained where P
-        has a single column. None where Ω is homogeneous of degree 1, or unrelated to pairs; see
+        The lower bound of Ω(P) among Σ_ij |w_ij|, Σ_{i<j} |w_ij| and tr W, W = PPᵀ, which is attained if P
+        has a single column. None if Ω is homogeneous of degree 1, or unrelated to pairs; see
         `fmviz.engine.starts.zero_threshold`.
     power : int
-        m of a sum of m-th powers of norms, all of whose entries (or rows) are lowered by λmS^(m−1); else 0.
+        m for a sum of m-th powers of norms, which shrinks all entries (or rows) by λmS^(m−1); else 0.
     axis_of_sums : int
         The axis of P along which its sums run: 0 for columns.
     row_norm : float or None
-        q where Ω is the sum of the ℓq norms of the rows, else None.
+        q if Ω is the sum of the ℓq norms of the rows, else None.
     beyond_pairs : str
         The name of the penalty to use instead for products of more than two features.
     why_no_entry, why_no_row, why_no_operator : str
-        The mathematical reason where `entry`, `row` or any operator never exists.
+        The mathematical reason why `entry`, `row` or any operator never exists.
     """
 
     noun: ClassVar[str] = "regularizer"
@@ -201,7 +202,7 @@ class Penalty(Bound):
 
     @property
     def smooth(self) -> bool:
-        """Whether Ω has a gradient everywhere."""
+        """Whether Ω is differentiable everywhere."""
         return False
 
     @property
@@ -239,18 +240,18 @@ class Penalty(Bound):
 
     @property
     def chosen(self) -> Penalty:
-        """The penalty that the user chose: itself, unless a model has bound it to its columns."""
+        """The penalty chosen by the user: itself, unless a model has bound it to its columns."""
         return self
 
     def why_no_threshold(self) -> WhyNot | None:
-        """Return why no λ is the first to make P = 0 a minimum, with an alternative, or None."""
+        """Return why there is no smallest λ at which P = 0 is a minimum, with an alternative, or None."""
         if self.in_weights is not None:
             return None
         return WhyNot(
             "kink_at_zero",
-            f"{self.label} grows in proportion to P, what P can gain only to its square: P = 0 is a local "
-            "minimum at every λ > 0, and no λ is the first to make it one. Start from a fit with ℓ₂², and "
-            "follow λ upwards.",
+            f"{self.label} is linear in the scale of P, but the gain of P is quadratic: P = 0 is a local "
+            "minimum at every λ > 0, and there is no smallest such λ. Start from a fit with ℓ₂², and "
+            "increase λ.",
         )
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
@@ -264,13 +265,13 @@ class Penalty(Bound):
         Returns
         -------
         Penalty or WhyNot
-            The penalty, or the mathematical reason why there is none. A penalty on single
-            entries of P is the same for every order.
+            The penalty, or the mathematical reason why there is none. Penalties on single
+            entries of P are the same for every order.
         """
         return self
 
     def words(self) -> tuple[str, str, str]:
-        """Return the LaTeX of Ω(P) and of its operator, and what it selects, for these parameters."""
+        """Return the LaTeX of Ω(P) and of its operator, and the selected part, for these parameters."""
         return self.formula, self.prox_formula, self.selects
 
     def value(self, P: np.ndarray) -> float:
@@ -282,14 +283,14 @@ class Penalty(Bound):
         raise NotImplementedError
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its Euclidean projection on strength·∂Ω(Q), shape (d, k)."""
+        """Return G minus its Euclidean projection onto strength·∂Ω(Q), shape (d, k)."""
         if self.quad:
             G = G - 2.0 * strength * self.quad * Q
         residual = row_residual if self.row_wise else entry_residual
         return residual(G, Q, strength * self.thresholds(Q))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
-        """Return the weight of |p_js| (shape (d, k)), or of ‖p_j‖ where `row_wise` (shape (d, 1))."""
+        """Return the weights of |p_js|, shape (d, k), or of ‖p_j‖ if `row_wise`, shape (d, 1)."""
         raise NotImplementedError
 
     def subgradient(self, P: np.ndarray) -> np.ndarray:
@@ -298,38 +299,38 @@ class Penalty(Bound):
         return np.asarray(self.thresholds(P) * along + 2.0 * self.quad * P)
 
     def cost_note(self, d: int, k: int) -> str | None:
-        """Return a sentence on the cost for a d × k matrix, where it exceeds O(dk log d), else None."""
+        """Return a sentence on the cost for a d × k matrix if it exceeds O(dk log d), else None."""
         return None
 
     @property
     def entry(self) -> EntryView | None:
-        """Ω as a function of one entry, or None where its step has no closed form."""
+        """Ω as a function of a single entry, or None if its step has no closed form."""
         return None
 
     @property
     def row(self) -> RowView | None:
-        """Ω as a function of one row, or None where its step has no closed form."""
+        """Ω as a function of a single row, or None if its step has no closed form."""
         return None
 
     @property
     def matrix(self) -> MatrixView | None:
-        """The operator on all of P for kernels, or None where it has no exact form."""
+        """The operator on all of P for kernels, or None if it has no exact form."""
         return None
 
 
 def prox_of_norms(P: np.ndarray, strength: float, prox: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Apply an operator of vectors, as rows of a matrix, to the row norms ([A] Theorem 8)."""
+    """Apply an operator on vectors (rows of a matrix) to the row norms ([A] Theorem 8)."""
     norms, unit = unit_rows(P)
     return P.copy() if strength == 0.0 else prox(np.ascontiguousarray(norms.T)).T * unit
 
 
 def entry_residual(G: np.ndarray, Q: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
-    """Return G minus its projection on {radius·sign(q) where q ≠ 0, [−radius, radius] elsewhere}."""
+    """Return G minus its projection onto {radius·sign(q) where q ≠ 0, [−radius, radius] elsewhere}."""
     return np.where(Q != 0, G - radius * np.sign(Q), G - np.clip(G, -radius, radius))
 
 
 def row_residual(G: np.ndarray, Q: np.ndarray, radius: np.ndarray | float) -> np.ndarray:
-    """Return G minus its projection on {radius·q/‖q‖ where the row q ≠ 0, the ball of radius elsewhere}."""
+    """Return G minus its projection onto {radius·q/‖q‖ where the row q ≠ 0, the ball of radius elsewhere}."""
     radius = np.broadcast_to(np.asarray(radius, dtype=float).reshape(-1, 1), (G.shape[0], 1))
     norm_q, unit_q = unit_rows(Q)
     norm_g, unit_g = unit_rows(G)
@@ -338,7 +339,7 @@ def row_residual(G: np.ndarray, Q: np.ndarray, radius: np.ndarray | float) -> np
 
 
 def shrunk(u: np.ndarray, t: np.ndarray, by_norm: bool) -> np.ndarray:
-    """Lower the size of every entry, or of the norm of every row, by a threshold t, to 0 at the least."""
+    """Shrink every entry, or the norm of every row, by a threshold t, at most to 0."""
     if by_norm:
         norms, unit = unit_rows(u)
         return np.asarray(np.maximum(norms - t, 0.0) * unit)
@@ -348,7 +349,7 @@ def shrunk(u: np.ndarray, t: np.ndarray, by_norm: bool) -> np.ndarray:
 def unit_rows(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the row norms, shape (d, 1), and the rows scaled to norm 1 (zero rows stay zero).
 
-    Safe at any magnitude: each row is first scaled by a power of two near its largest entry.
+    Rows are first scaled by a power of two near their largest entry, which prevents overflow and underflow.
     """
     size = np.abs(P).max(axis=1, keepdims=True, initial=0.0)
     exponent = np.frexp(size)[1]

@@ -1,4 +1,4 @@
-"""A penalty on groups of columns of P, with a form of its own for each group."""
+"""Penalty on groups of columns of P, with a separate form for each group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Part = tuple[slice, Penalty]
 
 
 def parts_of(penalty: Penalty) -> tuple[Part, ...]:
-    """Return the groups of columns with their penalties; without groups all columns are one."""
+    """Return the groups of columns with their penalties; without groups, all columns form one."""
     return penalty.parts if isinstance(penalty, Blockwise) else ((slice(None), penalty),)
 
 
@@ -25,7 +25,7 @@ class Blockwise(Penalty):
     Parameters
     ----------
     origin : Penalty
-        The penalty that the user chose; it gives name, parameters and texts.
+        The penalty chosen by the user; the source of name, parameters and texts.
     parts : tuple of (slice, Penalty)
         The columns of each group and their penalty.
     """
@@ -34,14 +34,14 @@ class Blockwise(Penalty):
     parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
-        """Copy the attributes of the chosen penalty, or combine those of all parts."""
+        """Copy the attributes of the chosen penalty, or combine the attributes of all parts."""
         each = [part for _, part in self.parts]
         words = ("name", "label", "selects", "formula", "prox_formula", "source", "params", "row_wise")
         for attribute, value in (
             *((word, getattr(self.origin, word)) for word in words),
             ("exact_prox", all(part.exact_prox for part in each)),
             ("why_no_operator", next((part.why_no_operator for part in each if part.why_no_operator), "")),
-            # The reason of the group that lacks the view.
+            # The reason given by the group without the view.
             ("why_no_entry", next((part.why_no_entry for part in each if part.entry is None), "")),
             ("why_no_row", next((part.why_no_row for part in each if part.row is None), "")),
         ):
@@ -74,19 +74,19 @@ class Blockwise(Penalty):
 
     @property
     def entry(self) -> EntryView | None:
-        """The view of the first group, None where some group has none; solvers use each group's."""
+        """The view of the first group, None if any group has none; solvers use the view of each group."""
         views = [part.entry for _, part in self.parts]
         return None if None in views else views[0]
 
     @property
     def row(self) -> RowView | None:
-        """The view of the first group, None where some group has none; solvers use each group's."""
+        """The view of the first group, None if any group has none; solvers use the view of each group."""
         views = [part.row for _, part in self.parts]
         return None if None in views else views[0]
 
     @property
     def matrix(self) -> MatrixView | None:
-        """The common operator of all groups, where it acts on single entries, else None."""
+        """The common operator of all groups if it acts on single entries, else None."""
         views = [part.matrix for _, part in self.parts]
         alike = all(v is not None and v == views[0] and v.lazy is ENTRIES for v in views)
         return views[0] if alike else None

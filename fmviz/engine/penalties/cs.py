@@ -30,8 +30,8 @@ class CS(Penalty):
     selects = "features: rows of P whose norm is large relative to the others"
     stands_for = "for *Cauchy–Schwarz*: the square of ℓ₂,₁"
     mechanism = (
-        "CS removes whole rows of P, as ℓ₂,₁ does, with a threshold that grows with all other rows. "
-        "Features that stay share all columns, and so interact with each other."
+        "CS removes whole rows of P, like ℓ₂,₁, with a threshold that grows with all other rows. The "
+        "remaining features share all columns and therefore interact with each other."
     )
     source = "atarashi2021, Eq. 33 and 35, Theorem 8"
     algorithms = tuple(ALGORITHMS)

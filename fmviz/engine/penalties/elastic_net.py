@@ -19,7 +19,7 @@ class ElasticNet(Penalty):
     """Ω(P) = ρ‖P‖₁ + (1 − ρ)‖P‖²_F."""
 
     rho: float = setting(
-        0.5, low=0.0, high=1.0, symbol=r"\rho", help="The share of ‖P‖₁; the rest is that of ‖P‖²_F."
+        0.5, low=0.0, high=1.0, symbol=r"\rho", help="The weight of ‖P‖₁; ‖P‖²_F has the weight 1 − ρ."
     )
 
     name = "elastic_net"
@@ -28,12 +28,12 @@ class ElasticNet(Penalty):
     prox_formula = (
         r"q_{js} = \dfrac{\operatorname{sign}(p_{js})\,\max(|p_{js}|-\lambda\rho,\,0)}{1+2\lambda(1-\rho)}"
     )
-    selects = "entries of P that are large in absolute terms, and shrinks those that stay"
+    selects = "entries of P that are large in absolute terms, and shrinks the selected ones"
     source = "Zou and Hastie 2005, the naive elastic net, on the entries of P"
 
     @property
     def smooth(self) -> bool:
-        """Whether ρ = 0, so that there is no ‖P‖₁."""
+        """Whether ρ = 0, that is, without ‖P‖₁."""
         return self.rho == 0.0
 
     @property
@@ -64,5 +64,5 @@ class ElasticNet(Penalty):
 
     @property
     def matrix(self) -> MatrixView:
-        """The kernel of ℓ1, with ρ as its weight."""
+        """The kernel of ℓ1 with the weight ρ."""
         return MatrixView("l1", soften, quad=self.quad, weight=self.rho, lazy=ENTRIES)

@@ -1,7 +1,7 @@
 """Ω_TI^m and Ω_CS^m for any order m, and their sums over all orders.
 
-They bound the weights of m-tuples. They are linear in every |p_js| (every ‖p_j‖), so that the steps of
-coordinate and row descent have a closed form; their operators on all of P have none.
+They bound the weights of m-tuples. They are linear in every |p_js| (every ‖p_j‖); the steps of coordinate and
+row descent therefore have a closed form, but their operators on all of P do not.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .base import EntryView, Penalty, RowView, unit_rows
 
 
 def symmetric_sums(sizes: np.ndarray, degree: int | None) -> np.ndarray:
-    """Return e_m(sizes), the sum over m-subsets of their products, along the first axis.
+    """Return e_m(sizes), the sum of products over all m-subsets, along the first axis.
 
-    Without a degree it is that over all subsets but the empty one, Π(1 + size) − 1, without cancellation.
+    Without a degree, the sum is over all non-empty subsets, Π(1 + size) − 1, without cancellation.
     """
     if degree is None:
         return np.asarray(np.expm1(np.log1p(sizes).sum(axis=0)))
@@ -36,7 +36,7 @@ def elementary_sums(values: np.ndarray, most: int) -> np.ndarray:
 
 
 def symmetric_slopes(sizes: np.ndarray, degree: int | None) -> np.ndarray:
-    """Return the slopes of `symmetric_sums`: e_{m−1} of all others, without subtraction, or Π(1 + size)."""
+    """Return the slopes of `symmetric_sums`: e_{m−1} of the others, without subtraction, or Π(1 + size)."""
     if degree is None:
         return np.asarray(np.prod(1.0 + sizes, axis=0) / (1.0 + sizes))
     d = sizes.shape[0]
@@ -60,7 +60,7 @@ def always(cache):
 
 @functools.cache
 def elementary(degree: int) -> Sizes:
-    """Return e_m of the sizes ([A] Eq. 44, 50). Its cache: e_0 … e_{m−1}."""
+    """Return e_m as a function of the sizes ([A] Eq. 44, 50), with e_0 … e_{m−1} as its cache."""
 
     @jitable
     def reset(cache, at):
@@ -117,7 +117,7 @@ def update_product(cache, at, old, new):
 
 
 PRODUCT = Sizes("product", 0, 1, always, reset_product, add_to_product, product_of_others, update_product)
-"""Π(1 + size) over all sizes."""
+"""The product Π(1 + size) over all sizes."""
 
 
 def _function(degree: int | None) -> Sizes:
@@ -139,15 +139,16 @@ class _Higher(Penalty):
     convex = False
     exact_prox = False
     why_no_operator = (
-        "Beyond pairs, Ω_TI and Ω_CS are neither convex nor functions of norms alone, and have no known "
-        "operator on the whole of P. Use PCD or PBCD, whose steps are closed, or SubGD, which needs none."
+        "Beyond pairs, Ω_TI and Ω_CS are neither convex nor functions of norms only, and have no known "
+        "proximal operator on P. Use PCD or PBCD, whose steps have a closed form, or SubGD, which needs no "
+        "operator."
     )
 
     def _sizes(self, P: np.ndarray) -> np.ndarray:
         return unit_rows(P)[0] if self.row_wise else np.abs(P)
 
     def value(self, P: np.ndarray) -> float:
-        """Return the sum over columns of `symmetric_sums` of the |p_js|, or that of the row norms."""
+        """Return `symmetric_sums` of the |p_js| summed over columns, or of the row norms."""
         return float(symmetric_sums(self._sizes(P), self.degree).sum())
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:
@@ -180,11 +181,11 @@ class HigherOmegaCS(_Higher):
     name = "omega_cs"
     label = "Ω_CS"
     formula = r"\Omega_{\mathrm{CS}}^m(P) = \sum_{j_1<\dots<j_m} \|p_{j_1}\|_2\cdots\|p_{j_m}\|_2"
-    selects = "features, by their part in interactions of order m"
+    selects = "features, by their contribution to interactions of order m"
     row_wise = True
     why_no_entry = (
-        "Ω_CS binds the entries of a row by their norm, which has no slope at 0: steps on single entries can "
-        "get stuck where no entry alone improves. Use PBCD, which moves whole rows."
+        "Ω_CS couples the entries of a row by their norm, which is not differentiable at 0: steps on single "
+        "entries can get stuck at points that no single entry improves. Use PBCD, which updates whole rows."
     )
 
     @property
@@ -194,10 +195,10 @@ class HigherOmegaCS(_Higher):
 
 @dataclass(frozen=True)
 class OmegaTIAll(HigherOmegaTI):
-    """Ω_TI^all(P) = Σ_s Π_j (1 + |p_js|), less the k empty subsets ([A] Eq. 56).
+    """Ω_TI^all(P) = Σ_s Π_j (1 + |p_js|) − k, without the k empty subsets ([A] Eq. 56).
 
-    The paper's last sum begins with subsets of one feature, its product with the empty one: they differ by
-    the constant k. Here Ω(0) = 0.
+    In the paper, the last sum starts with subsets of one feature, but the product includes the empty one:
+    they differ by the constant k. Here Ω(0) = 0.
     """
 
     formula = r"\Omega_{\mathrm{TI}}^{\mathrm{all}}(P) = \sum_{s}\Big(\prod_{j} (1+|p_{js}|) - 1\Big)"
@@ -206,7 +207,7 @@ class OmegaTIAll(HigherOmegaTI):
 
 @dataclass(frozen=True)
 class OmegaCSAll(HigherOmegaCS):
-    """Ω_CS^all(P) = Π_j (1 + ‖p_j‖), less the empty subset ([A] Eq. 57)."""
+    """Ω_CS^all(P) = Π_j (1 + ‖p_j‖) − 1, without the empty subset ([A] Eq. 57)."""
 
     formula = r"\Omega_{\mathrm{CS}}^{\mathrm{all}}(P) = \prod_{j} (1+\|p_j\|_2) - 1"
-    selects = "features, by their part in all subsets"
+    selects = "features, by their contribution to all subsets"

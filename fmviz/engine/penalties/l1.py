@@ -20,11 +20,11 @@ class L1(Penalty):
     label = "ℓ₁"
     formula = r"\|P\|_1 = \sum_{j,s} |p_{js}|"
     prox_formula = r"q_{js} = \operatorname{sign}(p_{js})\,\max(|p_{js}|-\lambda,\,0)"
-    selects = "entries of P that are large in absolute terms; it works as feature selection"
-    stands_for = "the lasso: the sizes of all entries of P, added up"
+    selects = "entries of P that are large in absolute terms; in effect, features"
+    stands_for = "the lasso: the sum of the absolute values of all entries of P"
     mechanism = (
-        "ℓ₁ has one threshold, λ, for all entries of P. It cannot tell whether an entry stands beside "
-        "those of its own group, and so it lets features of different groups share columns."
+        "ℓ₁ has the same threshold, λ, for all entries of P. It ignores the other entries of a column, and "
+        "features of different groups end up sharing columns."
     )
     source = "atarashi2021, Eq. 8"
     row_norm = 1.0

@@ -1,4 +1,4 @@
-"""The ℓ1/ℓ∞ norm: the sum over the rows of their largest entries."""
+"""The ℓ1/ℓ∞ norm: the sum of the largest absolute entries of all rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import Penalty, RowView
 def clip_levels(sizes: np.ndarray, strength: float) -> np.ndarray:
     """Return, for each row of sizes ≥ 0, the θ ≥ 0 with Σ max(size − θ, 0) = strength, or 0 if there is none.
 
-    min(size, θ) is then the operator of strength·max(size), and max(size − θ, 0) the projection on the
+    min(size, θ) is then the operator of strength·max(size), and max(size − θ, 0) the projection onto the
     simplex (Duchi, Shalev-Shwartz, Singer and Chandra 2008).
     """
     ordered = -np.sort(-sizes, axis=1)
@@ -33,7 +33,7 @@ def clip(u, strength, j, P, cache):
     if total <= strength:
         u[:] = 0.0
         return
-    # Newton's steps on the convex, piecewise linear Σ max(|u| − θ, 0) − strength rise to its root from below.
+    # Newton's method on the convex, piecewise linear Σ max(|u| − θ, 0) − strength increases to its root.
     before, level = -1.0, (total - strength) / u.size
     while level > before:
         before = level
@@ -57,37 +57,37 @@ def largest(q, j, P, cache):
 
 @dataclass(frozen=True)
 class L1LInf(Penalty):
-    """Ω(V) = Σ_r max_c |v_rc|: a row counts by its largest entry, however many there are."""
+    """Ω(V) = Σ_r max_c |v_rc|: the sum of the largest absolute entries of all rows."""
 
     name = "l1_linf"
     label = "ℓ₁/ℓ∞"
     formula = r"\|V\|_{1,\infty} = \sum_{r} \max_c |v_{rc}|"
     prox_formula = r"q_{rc} = \operatorname{sign}(v_{rc})\,\min(|v_{rc}|, \theta_r)"
-    selects = "rows whose entries are large together; those of a row tend to be equally large"
+    selects = "rows with jointly large entries, which tend to be equal in size"
     source = "blondel2017, Table 1"
     row_norm = inf
     row = RowView(name, 0.0, lambda d, k: np.zeros(1), nothing, clip, largest, nothing)
 
     def value(self, P: np.ndarray) -> float:
-        """Return the sum of the rows' largest |entries|."""
+        """Return the sum of the largest absolute entries of all rows."""
         return float(np.abs(P).max(axis=1, initial=0.0).sum())
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
-        """Clip every row at a level, such that the clipped parts sum to `strength` or to the ℓ1 norm."""
+        """Clip every row at the level at which the clipped parts sum to `strength` or to the ℓ1 norm."""
         levels = clip_levels(np.abs(P), strength)
         return np.clip(P, -levels, levels) + 0.0
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on strength·∂Ω(Q).
+        """Return G minus its projection onto strength·∂Ω(Q).
 
-        For every row, ∂Ω is the ball of the ℓ1 norm where Q is 0, else the face of it on the entries of
-        largest size, with their signs.
+        For every row, ∂Ω is the ℓ1 ball if Q is 0, otherwise its face spanned by the largest entries, with
+        their signs.
         """
         size = np.abs(Q)
         top = size.max(axis=1, keepdims=True, initial=0.0)
         face = (size == top) & (top > 0.0)
         on_face = np.where(face, G * np.sign(Q), -inf)
-        # The projection on a simplex is invariant to adding a constant to all entries.
+        # The projection onto a simplex is invariant under adding a constant to all entries.
         shift = np.where(top > 0.0, on_face.max(axis=1, keepdims=True), 0.0) - strength
         raised = np.where(face, on_face - shift, 0.0)
         part = np.maximum(raised - clip_levels(np.maximum(raised, 0.0), strength), 0.0) * np.sign(Q)

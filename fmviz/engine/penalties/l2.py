@@ -1,4 +1,4 @@
-"""The squared Frobenius norm, or ridge penalty: it shrinks all entries and selects none."""
+"""The squared Frobenius norm, or ridge penalty, which shrinks all entries and selects none."""
 
 from __future__ import annotations
 

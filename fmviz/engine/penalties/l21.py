@@ -21,9 +21,9 @@ class L21(Penalty):
     formula = r"\|P\|_{2,1} = \sum_{j} \|p_j\|_2"
     prox_formula = r"q_j = \max\!\Big(1-\dfrac{\lambda}{\|p_j\|_2},\,0\Big)\,p_j"
     selects = "features: rows of P whose norm is large in absolute terms"
-    stands_for = "the group lasso: the lengths of its rows, added up"
+    stands_for = "the group lasso: the sum of the Euclidean norms of its rows"
     mechanism = (
-        "ℓ₂,₁ removes whole rows of P, that is features. Those that stay share all columns, and so "
+        "ℓ₂,₁ removes whole rows of P, that is, features. The remaining ones share all columns and therefore "
         "interact with each other."
     )
     source = "atarashi2021, Eq. 6"

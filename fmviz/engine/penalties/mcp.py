@@ -1,4 +1,4 @@
-"""The minimax concave penalty on the entries of P, which leaves large ones as they are."""
+"""The minimax concave penalty on the entries of P, which does not shrink large ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import EntryView, MatrixView, Penalty, RowView
 
 @jitable
 def firm(p, strength, gamma):
-    """Return the q that minimises ½(q − p)² + strength·ω(q): firm thresholding, hard from strength γ on."""
+    """Return the q that minimizes ½(q − p)² + strength·ω(q): firm thresholding; hard for strength ≥ γ."""
     size = abs(p)
     if strength >= gamma:
         return p if size > sqrt(strength * gamma) else 0.0
@@ -74,7 +74,7 @@ class MCP(Penalty):
         high=1e6,
         log=True,
         symbol=r"\gamma",
-        help="The size from which on an entry is not shrunk at all; for large γ the penalty is ℓ₁.",
+        help="The size above which entries are not shrunk; for large γ the penalty is ℓ₁.",
     )
 
     name = "mcp"
@@ -85,17 +85,17 @@ class MCP(Penalty):
         r"\text{else } \operatorname{sign}(p_{js})\,\dfrac{\max(|p_{js}|-\lambda,\,0)}{1-\lambda/\gamma}"
         r"\ (\lambda<\gamma)"
     )
-    selects = "entries of P, as ℓ₁ does, without shrinking those that are large"
+    selects = "entries of P, like ℓ₁, without shrinking large ones"
     stands_for = "the minimax concave penalty: ℓ₁ near 0, constant for large entries"
     mechanism = (
-        "MCP has the threshold of ℓ₁ for small entries of P, and none for entries larger than γ: what stays "
-        "is not shrunk towards 0."
+        "MCP has the threshold of ℓ₁ for small entries of P, and none for entries larger than γ: these are "
+        "not shrunk towards 0."
     )
     source = "Zhang 2010, Eq. 2.1, on the entries of P, with γλ in place of γ"
     convex = False
 
     def value(self, P: np.ndarray) -> float:
-        """Return the sum of |p| − p²/2γ, and of γ/2 for entries beyond γ."""
+        """Return the sum of |p| − p²/2γ up to γ, and of γ/2 beyond."""
         size = np.minimum(np.abs(P), self.gamma)
         return float((size * (1.0 - 0.5 * size / self.gamma)).sum())
 

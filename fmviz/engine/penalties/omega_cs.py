@@ -28,7 +28,7 @@ class OmegaCS(Penalty):
         r",\ \lambda'=\tfrac{\lambda}{2(1-\lambda)}\ (\lambda<1);\quad"
         r"\text{else the row of largest norm}"
     )
-    selects = "features: as CS, without shrinking the last live row"
+    selects = "features: like CS, without shrinking the last non-zero row"
     source = "atarashi2021, Eq. 34"
     algorithms = tuple(ALGORITHMS)
     row_wise = True

@@ -1,4 +1,4 @@
-"""Ω_*, the ℓ1 norm of the interaction weights, of which the other regularizers are upper bounds."""
+"""Ω_*, the ℓ1 norm of the interaction weights, which the other regularizers bound from above."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..errors import WhyNot
 from ..settings import setting
 from .base import Penalty
 
-# Entries of a block of PPᵀ: 32 MB.
+# The number of entries of a block of PPᵀ: 32 MB.
 _BLOCK = 1 << 22
-# Up to so many entries of PPᵀ the signs of the zeros are optimised.
+# The maximum number of entries of PPᵀ for which the signs of zeros are optimized.
 _SIGNS = 1 << 24
 _SIGN_STEPS = 200
-# An inner product below this share of the product of the norms is a rounding error without a sign.
+# An inner product below this fraction of the product of the norms is a rounding error without a sign.
 _ROUNDING = 1e-14
 
 
 def value_and_subgradient(P: np.ndarray, wanted: bool = True) -> tuple[float, np.ndarray]:
-    """Return Ω_*(P) and, if wanted, Z P with Z = sign(PPᵀ) off the diagonal and 0 on it, shape (d, k).
+    """Return Ω_*(P) and, on request, Z P, shape (d, k), with Z = sign(PPᵀ) off the diagonal and 0 on it.
 
-    O(d²k) time over the non-zero rows; PPᵀ is computed in blocks of rows and never stored in full.
+    O(d²k) time over the non-zero rows; PPᵀ is computed in blocks of rows and never stored entirely.
     """
     out = np.zeros_like(P)
     live = np.flatnonzero(P.any(axis=1))
@@ -47,18 +47,22 @@ class OmegaStar(Penalty):
     Not convex, but ½‖PPᵀ‖₁ is: an objective with λ_p ≥ λ/2 is its risk plus a convex function ([A] Eq. 11,
     whose λ_p is ours less λ/2).
 
-    Its subdifferential is {Z P}, where Z is symmetric with a zero diagonal, Z_ij = sign⟨p_i, p_j⟩ where that
-    is not 0, and any number of [−1, 1] elsewhere ([A] Eq. 13 less the diagonal). `residual` measures the
-    distance to it with the best Z that it finds. Any such Z is a proof, so a small residual certifies, while
-    a larger one may be an overestimate where many inner products are 0: Z results from at most 200
-    accelerated projections, and beyond 16 million pairs its free entries stay 0.
+    Its subdifferential is {Z P}, where Z is symmetric with a zero diagonal, Z_ij = sign⟨p_i, p_j⟩ if this is
+    not 0, and any number in [−1, 1] otherwise ([A] Eq. 13 without the diagonal). `residual` measures the
+    distance to it with the best Z found. Any such Z is a proof: a small residual certifies, while a larger
+    one may be an overestimate if many inner products are 0. Z results from at most 200 accelerated
+    projections, and beyond 16 million pairs its free entries stay 0.
     """
 
     prox_steps: int = setting(
-        20, low=1, high=1_000_000, help="Subgradient steps of the inexact operator (Eq. 14)."
+        20, low=1, high=1_000_000, help="The number of subgradient steps of the inexact operator (Eq. 14)."
     )
     prox_step: float = setting(
-        0.1, low=1e-9, high=10.0, log=True, help="Size of its first step; that of step t is divided by √t."
+        0.1,
+        low=1e-9,
+        high=10.0,
+        log=True,
+        help="The size of its first step; step t has this size divided by √t.",
     )
 
     name = "omega_star"
@@ -68,27 +72,28 @@ class OmegaStar(Penalty):
         r"Q \leftarrow Q - \tfrac{\eta}{\sqrt t}\,(Q - P + \lambda Z Q)"
         r",\quad Z = \operatorname{sign}(QQ^\top) - \operatorname{diag}\quad\text{(inexact)}"
     )
-    selects = "interactions in principle: the penalty is on the weights themselves, but no step makes them 0"
+    selects = "interactions in principle: it penalizes the weights directly, but no step makes them 0"
     source = "atarashi2021, Eq. 9 to 14"
     convex = False
     in_weights = "pairs"
     exact_prox = False
     why_no_entry = (
-        "Along one entry Ω_* is Σ_i |q·p_is + r_i|, a sum of d − 1 absolute deviations with a kink each: its "
-        "minimum is a quadratic programme, and writing the r_i down costs O(dk) for every entry, Ω(d²k²) an "
-        "epoch (atarashi2021, Eq. 15). Use nmAPGD or SubGD."
+        "Along an entry, Ω_* is Σ_i |q·p_is + r_i|, a sum of d − 1 absolute deviations with a kink each: its "
+        "minimum is a quadratic program, and computing the r_i costs O(dk) per entry, Ω(d²k²) per epoch "
+        "(atarashi2021, Eq. 15). Use nmAPGD or SubGD."
     )
     why_no_row = (
-        "Along one row Ω_* is Σ_i |⟨q, p_i⟩|, a sum of absolute values of d − 1 linear forms that are not "
-        "orthogonal: the row step is a quadratic programme without a closed solution. Use nmAPGD or SubGD."
+        "Along a row, Ω_* is Σ_i |⟨q, p_i⟩|, a sum of absolute values of d − 1 non-orthogonal linear forms: "
+        "the row step is a quadratic program without a closed-form solution. Use nmAPGD or SubGD."
     )
 
     def of_order(self, order: int | None) -> Penalty | WhyNot:
         if order != 2:
             return WhyNot(
                 "no_structure",
-                "Ω_* of order m sums |⟨p_j1, …, p_jm⟩| over all m-tuples, O(d^m) terms that share no "
-                "structure (atarashi2021, Eq. 41). Choose Ω_TI, its upper bound, which costs O(dm) a column.",
+                "Ω_* of order m sums |⟨p_j1, …, p_jm⟩| over all m-tuples, O(d^m) terms without shared "
+                "structure (atarashi2021, Eq. 41). Choose its upper bound Ω_TI, which costs O(dm) per "
+                "column.",
             )
         return self
 
@@ -98,7 +103,7 @@ class OmegaStar(Penalty):
             return value_and_subgradient(P, wanted=False)[0]
 
     def subgradient(self, P: np.ndarray) -> np.ndarray:
-        """Return Z P with Z = sign(PPᵀ) off the diagonal: [A] Eq. 13 for ½‖PPᵀ‖₁, less P."""
+        """Return Z P with Z = sign(PPᵀ) off the diagonal: [A] Eq. 13 for ½‖PPᵀ‖₁, minus P."""
         return value_and_subgradient(P)[1]
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
@@ -107,11 +112,11 @@ class OmegaStar(Penalty):
         With h(Q) = ½‖Q − P‖²_F + strength·Ω_*(Q), convex for strength ≤ 1, step t goes from Q to
         Q − prox_step/√t·(Q − P + strength·Z Q). This is subgradient descent on [A] Eq. 14: h is its
         objective for λ = strength/(2(1 − strength)) at P/(1 − strength), times 1 − strength. The result
-        never has a larger h than P, and hardly ever an exact zero. O(prox_steps·d²k).
+        never has a larger h than P, and rarely has exact zeros. O(prox_steps·d²k).
         """
         if strength == 0.0:
             return P.copy()
-        # Ω_* is homogeneous of degree 2, so the operator is of degree 1: far from 1, scale by a power of 2.
+        # Ω_* is homogeneous of degree 2, and its operator of degree 1: far from 1, scale by a power of 2.
         exponent = int(np.frexp(np.abs(P).max(initial=0.0))[1])
         P = np.ldexp(P, -exponent)
         best, Q = P.copy(), P.copy()
@@ -160,7 +165,7 @@ class OmegaStar(Penalty):
         return (
             f"Ω_* compares all {d * (d - 1) // 2:,} pairs of rows of P: every evaluation of the objective "
             f"takes d²k = {d * d * k:.1e} multiplications, and every inexact proximal step "
-            f"{2 * self.prox_steps + 1} times as many. The pairs are made in blocks, so memory does not grow "
+            f"{2 * self.prox_steps + 1} times as many. Pairs are computed in blocks; memory does not grow "
             "with d²."
         )
 
@@ -169,7 +174,7 @@ def _best_signs(G: np.ndarray, L: np.ndarray, free: np.ndarray, symmetric: bool)
     """Return G − Z L of least norm over Z in [−1, 1] where `free` and 0 elsewhere, by FISTA."""
     largest = float(np.linalg.norm(L, 2))
     if not 1e-150 < largest < 1e150:
-        return G  # Z = 0: an upper bound as well.
+        return G  # Z = 0 also gives an upper bound.
     lipschitz = largest * largest
     Z = np.zeros(free.shape)
     ahead, t = Z, 1.0

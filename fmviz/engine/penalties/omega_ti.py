@@ -19,8 +19,8 @@ def prox_pairs(M: np.ndarray, strength: float, algorithm: str | None) -> np.ndar
     """Apply prox of strength·½(‖·‖₁² − ‖·‖₂²) to every row of M.
 
     For strength < 1 the objective is strictly convex and the operator equals that of λ'‖·‖₁² with
-    λ' = strength/(2(1 − strength)), scaled by 1/(1 − strength). From 1 on it is concave along the faces of
-    the ℓ1 ball: the minimum keeps only the largest entry of each row.
+    λ' = strength/(2(1 − strength)), scaled by 1/(1 − strength). For strength ≥ 1 it is concave along the
+    faces of the ℓ1 ball: the minimum keeps only the largest entry of each row.
     """
     if strength < 1.0:
         shrunk = prox_squared_l1(M, 0.5 * strength / (1.0 - strength), algorithm)
@@ -44,7 +44,7 @@ class OmegaTI(Penalty):
         r",\ \lambda'=\tfrac{\lambda}{2(1-\lambda)}\ (\lambda<1);\quad"
         r"\text{else the largest entry of each column}"
     )
-    selects = "interactions: as TI, without shrinking the last live entry of a column"
+    selects = "interactions: like TI, without shrinking the last non-zero entry of a column"
     source = "atarashi2021, Eq. 21"
     algorithms = tuple(ALGORITHMS)
     convex = False

@@ -1,9 +1,9 @@
 """m-th powers of norms: TI and CS for interactions of order m, and their proximal operators.
 
 The proximal operator of λ‖·‖₁^m on vectors, for any order m ≥ 2 ([A] Theorem 10), is q_j =
-sign(p_j)·max(|p_j| − τ, 0) with τ = mλS^(m−1) and S = ‖q‖₁. For every set G of entries with total A the root
-S of S + mλ|G|S^(m−1) = A gives a τ that is at most the right one, if G contains the live entries: so
-repeatedly dropping the entries below τ ends at the live set.
+sign(p_j)·max(|p_j| − τ, 0) with τ = mλS^(m−1) and S = ‖q‖₁. For every set G of entries that contains the live
+ones, with sum A, the root S of S + mλ|G|S^(m−1) = A gives a lower bound of τ: repeatedly dropping the entries
+below it ends at the live set.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ LOG_2 = log(2.0)
 def mass_of(total, count, log_strength, degree):
     """Return the S ≥ 0 with S + m·λ·count·S^(m−1) = total ([A] Eq. 47), to relative precision.
 
-    The strength is given as ln λ, since λ·S^(m−2) is within the range of doubles where λ itself need not be.
-    For m = 2 and 3 the root is closed. For others Newton's method in ln S beats the formulae for m = 4 and 5
-    in accuracy: the equation is increasing and convex there with slopes in [1, m − 1], and from the start
-    that makes each of the two terms at most the total, it falls monotonically to the root.
+    The strength is given as ln λ, since λ·S^(m−2) is within the range of doubles even if λ is not. For m = 2
+    and 3 the root has a closed form. For other m, Newton's method in ln S is more accurate than the formulas
+    for m = 4 and 5: the equation is increasing and convex in ln S with slopes in [1, m − 1], and from a start
+    at which each of the two terms is at most the total, the iterates decrease monotonically to the root.
     """
     log_weight = log_strength + log(float(degree) * count)
     log_total = log(total)
-    # ln of the second term over the first, were S the total.
+    # ln of the ratio of the second term to the first if S were the total.
     log_ratio = log_weight + (degree - 2) * log_total
     if degree == 2 and log_ratio < 700.0:
         return total / (1.0 + exp(log_ratio))
     if degree == 3 and log_ratio < 700.0:
         return 2.0 * total / (1.0 + sqrt(1.0 + 4.0 * exp(log_ratio)))
-    # S = total·e^u, so that u keeps its digits whatever the size of the total.
+    # S = total·e^u keeps the precision of u for any total.
     u = min(0.0, -log_ratio / (degree - 1))
     step = 1.0
     trials = 0
@@ -48,7 +48,7 @@ def mass_of(total, count, log_strength, degree):
         second = log_ratio + (degree - 1) * u
         larger = max(u, second)
         gap = log1p(exp(min(u, second) - larger))
-        # The share of the second term in the sum is the weight of its slope.
+        # The second term's share of the sum is the weight of its slope.
         share = exp(second - larger - gap)
         step = (larger + gap) / (1.0 + (degree - 2) * share)
         u -= step
@@ -60,19 +60,19 @@ def mass_of(total, count, log_strength, degree):
 def prox_power_vector(p, strength, degree, work, out):
     """Write argmin_q ½‖q − p‖² + strength·‖q‖₁^degree into out.
 
-    With v = max q and the deficits δ_j = max|p| − |p_j|, q_j is both |p_j| − τ and v − δ_j, where
-    v = (S + Σδ)/n over the n live entries. The first is accurate where the entry is small, the second where
-    q is small against the entry: so the largest entry never vanishes, however large λ.
+    With v = max q and the deficits δ_j = max|p| − |p_j|, q_j equals both |p_j| − τ and v − δ_j, where
+    v = (S + Σδ)/n over the n live entries. The first is accurate for small entries, the second if q is small
+    compared to the entry. The largest entry therefore never vanishes, even for large λ.
     """
     largest = 0.0
     for i in range(p.size):
         largest = max(largest, abs(p[i]))
     if strength == 0.0 or largest == 0.0:
-        # Not out[:] = p: numba would take two seconds to compile the message of a shape error.
+        # Not out[:] = p, for which numba would compile the message of a shape error for two seconds.
         for i in range(p.size):
             out[i] = p[i]
     else:
-        # Scaling by a power of two is exact, and prevents overflow and underflow of sums.
+        # Scaling by a power of two is exact and prevents overflow and underflow of sums.
         exponent = frexp(largest)[1]
         peak = ldexp(largest, -exponent)
         log_strength = log(strength) + (degree - 2) * exponent * LOG_2
@@ -90,7 +90,7 @@ def prox_power_vector(p, strength, degree, work, out):
                     work[count] = work[i]
                     deficit += work[i]
                     count += 1
-            # The first pass, with no top to compare with, drops nothing.
+            # The first pass has no threshold and drops nothing.
             settled = count == before and top < np.inf
             mass = mass_of(count * peak - deficit, count, log_strength, degree)
             top = (mass + deficit) / count
@@ -118,7 +118,7 @@ def prox_power_l1(M: np.ndarray, strength: float, degree: int) -> np.ndarray:
     M : (m, d) ndarray
         The vectors.
     strength : float
-        λ ≥ 0, with any step size already multiplied in.
+        λ ≥ 0, multiplied by the step size if there is one.
     degree : int
         m ≥ 2.
 
@@ -133,7 +133,7 @@ def prox_power_l1(M: np.ndarray, strength: float, degree: int) -> np.ndarray:
 
 
 def power_slope(mass: np.ndarray, strength: float, degree: int) -> np.ndarray:
-    """Return strength·m·S^(m−1), the slope of strength·S^m, also where S^(m−1) itself overflows."""
+    """Return strength·m·S^(m−1), the slope of strength·S^m, even if S^(m−1) overflows."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(np.exp(np.log(strength * degree) + (degree - 1) * np.log(mass)))
 
@@ -151,7 +151,7 @@ def _shrink_powers(make: Callable[..., Callable[..., None]], degree: int) -> Cal
 
 @dataclass(frozen=True)
 class _Power(Penalty):
-    """Common base: the sum of the m-th powers of `sums`."""
+    """Base class: the sum of the m-th powers of `sums`."""
 
     degree: int = setting(
         3, low=2, high=10, symbol="m", help="The power, which is the order of the interactions."
@@ -162,7 +162,7 @@ class _Power(Penalty):
         return self.degree
 
     def sums(self, P: np.ndarray) -> np.ndarray:
-        """Return the ℓ1 norms along `axis_of_sums`, or that of the row norms, with that axis kept."""
+        """Return the ℓ1 norms along `axis_of_sums`, or the ℓ1 norm of the row norms, keeping that axis."""
         return np.abs(P).sum(axis=self.axis_of_sums, keepdims=True)
 
     def value(self, P: np.ndarray) -> float:
@@ -170,7 +170,7 @@ class _Power(Penalty):
         return float((self.sums(P) ** self.degree).sum())
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
-        """Return G minus its projection on strength·∂Ω(Q), ∂‖q‖₁^m = m‖q‖₁^(m−1)·∂‖q‖₁ ([A] Eq. 72, 73)."""
+        """Return G minus its projection onto strength·∂Ω(Q), ∂‖q‖₁^m = m‖q‖₁^(m−1)·∂‖q‖₁ ([A] Eq. 72, 73)."""
         residual = row_residual if self.row_wise else entry_residual
         return residual(G, Q, power_slope(self.sums(Q), strength, self.degree))
 
@@ -187,7 +187,7 @@ class PowerTI(_Power):
     axis: str = setting(
         "columns",
         choices=("columns", "rows"),
-        help="Raise the norms of the columns (the definition) or of the rows.",
+        help="Whether to use the norms of the columns (the definition) or of the rows.",
     )
 
     name = "ti_power"
@@ -200,11 +200,13 @@ class PowerTI(_Power):
     selects = "interactions of order m: in each column, entries that are large relative to the others"
     source = "atarashi2021, Eq. 45 and Theorem 10"
     why_no_entry = (
-        "The m-th power of a column's ℓ₁ norm is a polynomial of degree m in |p_js|, whose step has no "
-        "closed form for m > 2. Use APGD, whose operator has one, or Ω_TI, linear in |p_js|, with PCD."
+        "The m-th power of a column's ℓ₁ norm is a polynomial of degree m in |p_js|, for which the step has "
+        "no closed form if m > 2. Use APGD, whose operator has one, or PCD with Ω_TI, which is linear in "
+        "|p_js|."
     )
     why_no_row = (
-        "The m-th power of a column's ℓ₁ norm does not split into a norm of the row and the rest. Use APGD."
+        "The m-th power of a column's ℓ₁ norm does not separate into a norm of the row and a remainder. Use "
+        "APGD."
     )
 
     def words(self) -> tuple[str, str, str]:
@@ -245,12 +247,13 @@ class PowerCS(_Power):
     source = "atarashi2021, Eq. 51 and Theorem 11"
     row_wise = True
     why_no_entry = (
-        "CS binds the entries of a row by their norm, which has no slope at 0: steps on single entries can "
-        "get stuck where no entry alone improves. Use APGD, which moves all of P."
+        "CS couples the entries of a row by their norm, which is not differentiable at 0: steps on single "
+        "entries can get stuck at points that no single entry improves. Use APGD, which updates all of P."
     )
     why_no_row = (
-        "The m-th power of the ℓ₂,₁ norm is a polynomial of degree m in a row's norm, whose step has no "
-        "closed form for m > 2. Use APGD, whose operator has one, or Ω_CS, linear in ‖p_j‖, with PBCD."
+        "The m-th power of the ℓ₂,₁ norm is a polynomial of degree m in a row's norm, for which the step has "
+        "no closed form if m > 2. Use APGD, whose operator has one, or PBCD with Ω_CS, which is linear in "
+        "‖p_j‖."
     )
 
     def words(self) -> tuple[str, str, str]:

@@ -24,7 +24,7 @@ class TI(Penalty):
     axis: str = setting(
         "columns",
         choices=("columns", "rows"),
-        help="Square the norms of the columns (the definition, Eq. 30) or of the rows.",
+        help="Whether to square the norms of the columns (the definition, Eq. 30) or of the rows.",
     )
 
     name = "ti"
@@ -35,10 +35,10 @@ class TI(Penalty):
         r",\quad S_{\theta,s} = \|q_{:,s}\|_1"
     )
     selects = "interactions: in each column, entries that are large relative to the others"
-    stands_for = "for *triangular inequality*: the squared ℓ₁ norms of its columns"
+    stands_for = "for *triangular inequality*: the sum of the squared ℓ₁ norms of its columns"
     mechanism = (
-        "TI's threshold for an entry grows with what else its column holds: beside large entries of one "
-        "group, small ones of the other go, until every column is left to one group."
+        "The threshold of TI for an entry grows with the other entries of its column: large entries of one "
+        "group suppress small ones of the others, until each column belongs to a single group."
     )
     source = "atarashi2021, Eq. 20 and 30, Theorem 7"
     algorithms = tuple(ALGORITHMS)
@@ -91,19 +91,19 @@ class TI(Penalty):
 
     @property
     def row(self) -> RowView | None:
-        """The view for axis="columns"; with axis="rows" a row has no separable step."""
+        """The view for axis="columns"; with axis="rows", a row has no separable step."""
         return None if self.axis == "rows" else entries_penalty(quad=1.0, coupled=2.0)
 
     @property
     def matrix(self) -> MatrixView:
-        """The operator; with axis="rows" rows shrink by different amounts, so there is no common offset."""
+        """The operator; with axis="rows", rows shrink by different amounts, without a common offset."""
         if self.axis == "rows":
             return MatrixView("ti_rows", shrink_squared_rows)
         return MatrixView(self.name, shrink_squared_columns, lazy=COUPLED_ENTRIES)
 
 
 def sum_of_others(size: np.ndarray, axis: int) -> np.ndarray:
-    """Return for every entry the sum of all others along `axis`, without subtraction."""
+    """Return the sum of all other entries along `axis` for every entry, without subtraction."""
     along = np.moveaxis(size, axis, 0)
     total, after = np.zeros_like(along), np.zeros_like(along)
     np.cumsum(along[:-1], axis=0, out=total[1:])

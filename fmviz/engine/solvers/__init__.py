@@ -27,16 +27,16 @@ from .incremental_svd import IncrementalSVD
 # isort: on
 
 SOLVERS: dict[str, Solver] = registry(Solver, dict(globals()))
-"""Every solver with its default settings, by name."""
+"""All solvers with default settings, by name."""
 
 
 def get_solver(given: str | Solver, settings: Mapping[str, Any] | None = None) -> Solver:
-    """Return a given solver unchanged, or the one of that name with these settings.
+    """Return a solver unchanged, or create it by name with these settings.
 
     Raises
     ------
     ValueError
-        If the name is unknown, a setting is not declared or not allowed, or settings are given beside a
-        solver that has its own.
+        If the name is unknown, a setting is undeclared or invalid, or settings are given in addition to a
+        solver instance.
     """
     return bind(Solver, SOLVERS, given, settings)

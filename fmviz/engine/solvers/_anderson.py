@@ -1,4 +1,4 @@
-"""Anderson extrapolation of a run of sweeps (Bertrand and Massias 2021, Algorithm 1)."""
+"""Anderson extrapolation of a sequence of sweeps (Bertrand and Massias 2021, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from .._jit import named
 from ..memory import aligned_copy
 from ..settings import ParamSpec
 
-# Keeps the small linear system regular where steps are nearly parallel, as they are when it pays.
+# Regularizes the small linear system for nearly parallel steps, for which extrapolation pays.
 _RIDGE = 1e-12
 
 
 @named()
 def note(iterates, count, outcomes, places, w, bias, live):
-    """Append iterates to the `count` before them, if they have the same zeros; return their number.
+    """Append iterates to the preceding `count` ones if they have the same zeros; return their number.
 
-    An iterate is a row of `outcomes`, P as its solver keeps it, of which the entries at `places` are taken,
-    then w and the bias. `live` says which entries of P were not 0 in the last one, and is kept up to date:
-    where one became 0 or non-zero, or the buffer is full, the earlier iterates are dropped.
+    An iterate consists of the entries at `places` of a row of `outcomes`, P in the layout of its solver, then
+    w and the bias. `live` marks the non-zero entries of P in the last iterate and is updated: if an entry
+    becomes 0 or non-zero, or the buffer is full, the earlier iterates are dropped.
     """
     for P in outcomes:
         if not 0 <= count < iterates.shape[0]:
@@ -40,10 +40,10 @@ def note(iterates, count, outcomes, places, w, bias, live):
 
 @named()
 def combine(iterates, sizes, first, out):
-    """Write the affine combination of the iterates whose steps nearly cancel; return whether there is one.
+    """Write the affine combination of the iterates whose steps nearly cancel; return whether it exists.
 
-    There is none where nothing moved, or not all is finite. Steps are scaled by `sizes`, and where there are
-    any, the steps of the `first` numbers and of the others are each relative to the norm of the last iterate.
+    It does not exist if nothing changed, or not all is finite. Steps are scaled by `sizes`, and if there are
+    any, the steps of the `first` numbers and of the others are relative to the norms of the last iterate.
     """
     depth, size = iterates.shape[0] - 1, iterates.shape[1]
     last = iterates[depth]
@@ -74,7 +74,7 @@ def combine(iterates, sizes, first, out):
         largest = max(largest, gram[a, a])
     if not largest > 0.0:
         return False
-    # Solved with the factors L D Lᵀ, which overwrite the lower triangle.
+    # Solved by L D Lᵀ factors, which overwrite the lower triangle.
     shares = np.ones(depth)
     for a in range(depth):
         for b in range(a + 1):
@@ -94,7 +94,7 @@ def combine(iterates, sizes, first, out):
         sum_ += shares[a]
     if not (np.isfinite(sum_) and sum_ != 0.0):
         return False
-    # Relative to the last iterate, so that equal entries stay exactly equal.
+    # Relative to the last iterate, to keep equal entries exactly equal.
     for i in range(size):
         out[i] = last[i]
     before = 0.0
@@ -111,28 +111,28 @@ ANDERSON = ParamSpec(
     0,
     low=0,
     high=50,
-    help="After this many sweeps that change no zeros, try the affine combination of their iterates "
-    "whose steps nearly cancel, and accept it where it lowers the objective. 0: the paper's sweeps.",
+    help="After this many sweeps without changed zeros, try the affine combination of their iterates whose "
+    "steps nearly cancel, and accept it if it lowers the objective. 0: the paper's sweeps.",
 )
 
 
 class Extrapolation:
     """The last iterates of a fixed-point method, and their extrapolation.
 
-    Near its limit θ* a sweep is nearly an affine map, so that the combination Σ c_i θ_i, Σ c_i = 1, with the
-    smallest Σ c_i (θ_i − θ_{i−1}) is nearer to θ* than any iterate.
+    Near its limit θ*, a sweep is nearly an affine map, and the combination Σ c_i θ_i, Σ c_i = 1, with the
+    smallest Σ c_i (θ_i − θ_{i−1}) is closer to θ* than any iterate.
 
     Parameters
     ----------
     depth : int
-        The number of steps that are combined.
+        The number of combined steps.
     places : ndarray of int
-        The place of each entry of P, row by row, in the solver's layout.
+        The index of each entry of P, row by row, in the layout of the solver.
     linear : int
         The number of linear weights.
     sizes : ndarray
-        Scales of steps, to make them unit-free: a factor for each entry of P, for w and for the bias; steps
-        of P, and of w with the bias, are then relative to their norms. Empty to measure them as they are.
+        Scales that make steps unit-free: a factor for each entry of P, of w and for the bias; steps of P, and
+        of w with the bias, are then relative to their norms. Empty for unscaled steps.
     """
 
     memory = ("_iterates", "_count")
@@ -149,19 +149,19 @@ class Extrapolation:
 
     @property
     def room(self) -> int:
-        """The number of iterates that can be added; a full buffer is cleared first."""
+        """The number of iterates that fit; a full buffer is cleared first."""
         return len(self._iterates) - (0 if self.full else self._count)
 
     def note(self, outcomes: np.ndarray, w: np.ndarray, bias: float, live: np.ndarray) -> None:
         """Append iterates after sweeps, with P in the rows of `outcomes` and a common w and bias.
 
-        `live` says which entries of P were not 0 in the last one, and is kept up to date: where one became 0
-        or non-zero, the earlier iterates are dropped.
+        `live` marks the non-zero entries of P in the last iterate and is updated: if an entry becomes 0 or
+        non-zero, the earlier iterates are dropped.
         """
         self._count = note(self._iterates, self._count, outcomes, self._places, w, bias, live)
 
     def point(self) -> np.ndarray | None:
-        """Return the combination and clear the iterates; None where nothing moved or not all is finite."""
+        """Return the combination and clear the iterates; None if nothing changed or not all is finite."""
         self._count = 0
         combined = np.empty(self._iterates.shape[1])
         return combined if combine(self._iterates, self._sizes, self._places.size, combined) else None

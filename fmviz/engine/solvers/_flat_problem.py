@@ -1,4 +1,4 @@
-"""A problem as a function of one vector θ = (P, w, b), for solvers that update all parameters at once."""
+"""A problem as a function of a vector θ = (P, w, b), for solvers that update all parameters jointly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..problem import Problem
 from ._sweeping import relative_change
 from .base import Solver
 
-# Differences of objectives below this share of them are rounding errors.
+# Relative differences of objectives below this are rounding errors.
 ROUNDING = 1e-15
 
 
@@ -25,7 +25,7 @@ class Joint:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         shapes = problem.shapes
-        # Coefficients are fitted separately, and fixed here.
+        # Coefficients are fitted separately and fixed here.
         self._shapes = {name: shape for name, shape in shapes.items() if name != "coefficients"}
         self._slices = slices_of(self._shapes)
         self._d, self._k = shapes["P"]
@@ -33,7 +33,7 @@ class Joint:
         self._fixed_weights: np.ndarray | None = None
 
     def pack(self, parameters: Parameters) -> np.ndarray:
-        """Return θ as a new vector; coefficients, where there are any, are kept fixed."""
+        """Return θ as a new vector; coefficients, if any, stay fixed."""
         self._coefficients = parameters.coefficients
         return parameters.pack(self._shapes)
 
@@ -112,13 +112,13 @@ class Joint:
     def _weights(self, theta: np.ndarray) -> np.ndarray:
         if self._coefficients is not None:
             return self.problem.model.column_weights(self.unpack(theta))
-        # Without coefficients no column's weight depends on θ.
+        # Without coefficients, column weights do not depend on θ.
         if self._fixed_weights is None:
             self._fixed_weights = self.problem.model.column_weights(self.unpack(theta))
         return self._fixed_weights
 
     def change(self, theta: np.ndarray, *steps: np.ndarray) -> float:
-        """Return the largest entry of the steps, relative to the largest parameter of its kind in θ."""
+        """Return the largest step entry relative to the largest parameter of its kind in θ."""
         dk = self._d * self._k
         in_P = max(float(np.abs(step[:dk]).max(initial=0.0)) for step in steps)
         linear = max(float(np.abs(step[dk:]).max()) for step in steps)
@@ -128,7 +128,7 @@ class Joint:
 
 
 class JointSolver(Solver):
-    """Base class of solvers whose iterate is the vector θ of all parameters."""
+    """Base class of solvers that iterate on the vector θ of all parameters."""
 
     def prepare(self) -> None:
         self._joint = Joint(self.problem)
@@ -137,12 +137,12 @@ class JointSolver(Solver):
         self._x = self._joint.pack(parameters)
 
     def epoch(self) -> float:
-        # A diverging run overflows; the driver notices it by the change.
+        # A diverging run overflows; the driver detects it from the change.
         with np.errstate(over="ignore", invalid="ignore"):
             return self._move()
 
     def _move(self) -> float:
-        """Make an epoch's steps; return the change."""
+        """Run the steps of an epoch; return the change."""
         raise NotImplementedError
 
     def _objective(self) -> float:

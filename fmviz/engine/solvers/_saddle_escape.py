@@ -1,14 +1,14 @@
 r"""Escape from saddle points at which columns of P are 0.
 
-A column that is 0 has no slope, whatever the others are, so that no step on single entries moves it. Where
-Ω is homogeneous of degree 2, such a point is often a saddle, though. With G the gradient of the risk in the
-pair weights, of zero diagonal, a column v in place of 0 changes the objective by
+A zero column has zero slope regardless of the others, and no step on single entries changes it. If Ω is
+homogeneous of degree 2, however, such a point is often a saddle. With the gradient G of the risk in the pair
+weights, with zero diagonal, replacing 0 by a column v changes the objective by
 
     ½ vᵀGv + λ_p‖v‖² + λ Ω(v) + O(‖v‖⁴),
 
-and the first three terms are a·τ for v = √τ u. Where a < 0 for some u, the objective falls along it. This
-holds beside any other columns where Ω is a sum over the columns, as TI is, and only at P = 0 where Ω couples
-them, as CS does.
+and the first three terms are a·τ for v = √τ u. If a < 0 for some u, the objective decreases along it. If Ω is
+a sum over columns, like TI, this holds for any values of the other columns; if Ω couples them, like CS, only
+at P = 0.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ ESCAPE = ParamSpec(
     "revive",
     "bool",
     False,
-    help="Where a column of P is 0 and the sweeps have settled, search a sparse direction along which the "
-    "objective falls, and move the column there. Sweeps alone never leave 0. For TI, Ω_TI and ℓ₂², and for "
-    "CS and Ω_CS where all of P is 0; with ℓ₁ a column at 0 is a minimum. Off: the paper's sweeps.",
+    help="If a column of P is 0 after the sweeps have converged, search for a sparse descent direction and "
+    "move the column along it. Sweeps alone never leave 0. For TI, Ω_TI and ℓ₂², and for CS and Ω_CS if "
+    "all of P is 0; with ℓ₁, a zero column is a minimum. Off: the paper's sweeps.",
 )
 
-# Sweeps have settled when they change no parameter by more than this share of the largest.
+# Sweeps have converged when they change no parameter by more than this fraction of the largest.
 SETTLED = 0.1
-# After a failed search, the next one waits until changes are so many times smaller.
+# After a failed search, the next one waits until changes are smaller by this factor.
 _LATER = 10.0
-# Directions are tested every so many steps, up to the most.
+# The interval of steps at which directions are tested, and the maximum number of steps.
 _STEPS, _MOST_STEPS = 10, 30
-# Steps over which the penalty grows to its full strength: a random start is not sparse, and would be cut to
-# a few arbitrary entries.
+# The number of steps over which the penalty grows to its full strength: it would reduce a random start, which
+# is not sparse, to a few arbitrary entries.
 _GROWTH = 5
-# Where columns are coupled, all leave P = 0 along one direction, with relative differences of this size.
+# Coupled columns leave P = 0 along one direction, with relative differences of this size.
 _SPREAD = 0.1
-# Beyond it the ascents from pairs, on a d × d matrix, take seconds.
+# For more features, the ascents from pairs, on a d × d matrix, take seconds.
 _MOST_FEATURES = 500
-# The least fall that counts, as a share of the risk.
+# The smallest decrease that counts, as a fraction of the risk.
 _WORTH = 1e-8
 
 
 class SaddleEscape:
     r"""The search for a direction, by the power method with a proximal step.
 
-    From a random unit vector it repeats u ← prox((L u − G u)/(L + 2λ_p)), ‖u‖ ← 1, with the operator of
-    λ/(L + 2λ_p)·Ω: descent on ½ uᵀGu + λ_p‖u‖² + λ Ω(u) along the sphere, as in sparse principal
-    component analysis (Journée, Nesterov, Richtárik and Sepulchre 2010). Each step multiplies with X and its
-    transpose; G is not formed.
+    From a random unit vector, it iterates u ← prox((L u − G u)/(L + 2λ_p)), ‖u‖ ← 1, with the operator of
+    λ/(L + 2λ_p)·Ω: descent on ½ uᵀGu + λ_p‖u‖² + λ Ω(u) along the sphere, as in sparse principal component
+    analysis (Journée, Nesterov, Richtárik and Sepulchre 2010). Each step multiplies by X and its transpose; G
+    is not formed.
 
     Parameters
     ----------
     problem : Problem
-        A machine of second order.
+        The problem of a second-order machine.
     rng : numpy Generator
         Draws the starts of searches.
     thorough : bool
-        Whether to start also from the pairs of largest gradient, where a search at P = 0 has failed: just
-        below λ_max random vectors hardly ever lead to the few directions that leave P = 0.
+        Whether to also start from the pairs of largest gradient if a search at P = 0 has failed: just below
+        λ_max, random vectors rarely lead to the few directions that leave P = 0.
     """
 
     memory = ("_rng", "_quiet")
@@ -72,16 +72,16 @@ class SaddleEscape:
         self._quiet = SETTLED
 
     def due(self, change: float) -> bool:
-        """Return whether to search after an epoch that changed parameters by this share of the largest."""
+        """Return whether to search after an epoch with this relative change of the parameters."""
         return change < self._quiet
 
     def leave(self, P: np.ndarray, f: np.ndarray, change: float) -> np.ndarray | None:
-        """Return a P, shape (d, k), at which the objective is lower, or None where none was found.
+        """Return a P, shape (d, k), with a lower objective, or None if none was found.
 
         Parameters
         ----------
         P : (d, k) ndarray
-            The present one.
+            The current factors.
         f : (N,) ndarray
             Its predictions.
         change : float
@@ -111,7 +111,7 @@ class SaddleEscape:
         u /= np.linalg.norm(u)
         steep = 0.0
         for step in range(1, _MOST_STEPS + 1):
-            # Half of this is the gradient in a symmetric W.
+            # Half of this is the gradient with respect to a symmetric W.
             force = 2.0 * gradient.dot(u)
             steep = max(steep, float(np.linalg.norm(force)))
             if not 0.0 < steep < np.inf:
@@ -139,10 +139,10 @@ class SaddleEscape:
         return self._scaled(v / np.linalg.norm(v), f, slope) if ratio > problem.lambda_sparse else None
 
     def _scaled(self, u: np.ndarray, f: np.ndarray, slope: np.ndarray) -> np.ndarray | None:
-        """Return √τ·u for the best τ, or None where the objective does not fall.
+        """Return √τ·u for the best τ, or None if the objective does not decrease.
 
-        The column √τ·u adds τ·g to f. As ℓ' has the Lipschitz constant μ, the risk rises by at most
-        τ⟨slope, g⟩ + τ²·μ/(2N) Σ c g², and by just that for the squared loss.
+        The column √τ·u adds τ·g to f. Since ℓ' has the Lipschitz constant μ, the risk increases by at most
+        τ⟨slope, g⟩ + τ²·μ/(2N) Σ c g², with equality for the squared loss.
         """
         problem = self._problem
         g = 0.5 * (np.square(problem.design.dot(u)) - np.asarray(problem.design.power(2) @ np.square(u)))

@@ -29,8 +29,8 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
     """Return the kernel of one sweep over the bias and w.
 
     ``(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias, sizes)`` updates
-    f and w in place, with `curvature` the μ/N Σ c x_j² of every column (0 skips all columns), and returns the
-    new bias and the largest change, where that of w_j counts times sizes_j.
+    f and w in place, with the `curvature` μ/N Σ c x_j² of every column (0 skips all columns), and returns the
+    new bias and the largest change, where the change of w_j is multiplied by sizes_j.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
 
@@ -67,12 +67,12 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
 
 
 class LinearPart:
-    """The linear term and the bias of a problem, and the sweep that optimises them.
+    """The linear term and the bias of a problem, and their sweep.
 
     Attributes
     ----------
     sizes : (d,) ndarray
-        The root mean square of every feature where it is to be `unit_free`, else 1.
+        The root mean square of every feature if `unit_free`, else 1.
     """
 
     def __init__(self, problem: Problem, unit_free: bool = False) -> None:
@@ -93,13 +93,13 @@ class LinearPart:
         return self._problem.fit_linear or self._problem.fit_intercept
 
     def sized(self, w: np.ndarray) -> np.ndarray:
-        """Return linear weights, or steps of them, times `sizes`."""
+        """Return linear weights, or their steps, times `sizes`."""
         return w * self.sizes
 
     def step(self, f: np.ndarray, w: np.ndarray, bias: float) -> tuple[float, float]:
-        """Sweep once: update f (shifted as by `working_loss`) and w; return the bias and the largest change.
+        """Sweep once: update f (shifted as in `working_loss`) and w; return the bias and the largest change.
 
-        A change of w_j counts times `sizes`.
+        Changes of w are multiplied by `sizes`.
         """
         problem = self._problem
         if not self.moves:
@@ -122,7 +122,7 @@ class LinearPart:
 
 # The smallest relative decrease of the objective that exceeds rounding.
 VISIBLE = 1e-13
-# Predictions below this share of the target count as 0.
+# Predictions below this fraction of the target count as 0.
 _TRACE = 1e-30
 
 ACTIVE_SWEEPS = ParamSpec(
@@ -131,8 +131,8 @@ ACTIVE_SWEEPS = ParamSpec(
     0,
     low=0,
     high=1_000,
-    help="After a sweep over all of P that changes hardly any zeros, at most this many sweeps over the "
-    "non-zero entries alone. The next full sweep certifies the zeros. 0: the paper's epochs.",
+    help="The maximum number of sweeps over only the non-zero entries after a full sweep that changes few "
+    "zeros. The next full sweep certifies the zeros. 0: the paper's epochs.",
 )
 
 
@@ -143,11 +143,11 @@ class Rounds:
     Attributes
     ----------
     most : int
-        The most sweeps.
+        The maximum number of sweeps.
     enough : float
         The relative change that ends them.
     outcomes : (most, size) ndarray
-        P, in the solver's layout, after each sweep; no rows where it is not needed.
+        P in the layout of the solver after each sweep; no rows if not needed.
     count : int
         The number of sweeps.
     largest, last : float
@@ -162,37 +162,36 @@ class Rounds:
     last: float = 0.0
 
     def take(self, result: tuple[int, float, float]) -> None:
-        """Add the result of a kernel on its block, or the change of other parameters."""
+        """Add the result of a kernel for its block, or the change of other parameters."""
         self.count, largest, last = result
         self.largest, self.last = max(self.largest, largest), max(self.last, last)
 
 
 class SweepingSolver(Solver, ABC):
-    """Sweep over λ, where it is fitted, the linear part, and P, with predictions and sums kept up to date.
+    """Sweeps over λ (if fitted), the linear part, and P, with incrementally updated predictions and sums.
 
-    Where a solver has `ACTIVE_SWEEPS`, an epoch is one full sweep, followed, if that moved few entries from
-    or to 0, by sweeps over non-zero entries until these change little; its kernel respects `_live_only`.
+    If a solver has `ACTIVE_SWEEPS`, an epoch is a full sweep; if this changed few zeros, it is followed by
+    sweeps over non-zero entries until their change is small. The kernel respects `_live_only`.
 
-    With `ANDERSON`, sweeps that do not change the zeros are extrapolated from time to time.
+    With `ANDERSON`, sweeps that do not change the zeros are extrapolated periodically.
 
     Subclasses convert P to and from the layout of their kernels (`_to_layout`, `_from_layout`), compute the
-    sums that their kernels keep for every sample (`_set_sums`), and sweep over the blocks of P
-    (`_sweep_factors`).
+    sums per sample (`_set_sums`), and sweep over the blocks of P (`_sweep_factors`).
     """
 
     needs_mu: ClassVar[bool] = True
-    # Whether there is a kernel for designs whose rows are pairs; it needs no XP.
+    # Whether there is a kernel for designs whose rows are pairs, which needs no XP.
     takes_pairs: ClassVar[bool] = True
-    # Incremental predictions lose digits slowly; they are recomputed every so many epochs.
+    # Incremental predictions slowly lose digits and are recomputed after this number of epochs.
     refresh_every: ClassVar[int] = 10
-    # The model's views of each block of P; subclasses choose those along entries or rows.
+    # The views of each block of P; subclasses choose those along entries or rows.
     _views: Sequence[Any]
     memory: ClassVar[tuple[str, ...]] = (
         *("_P", "_w", "_bias", "_epochs", "_extrapolation", "_live", "_coefficients", "_revival"),
     )
-    # Sweeps over the live entries end when they change parameters by this share of the full sweep's change.
+    # Sweeps over live entries end when their change is below this fraction of the full sweep's change.
     enough: ClassVar[float] = 0.1
-    # They start when a full sweep flips no more than this share of the live entries from or to 0.
+    # They start if a full sweep changes at most this fraction of the live entries from or to 0.
     settled: ClassVar[float] = 0.01
 
     def prepare(self) -> None:
@@ -206,27 +205,27 @@ class SweepingSolver(Solver, ABC):
         plain = not (model.columnar or model.lifted)
         if self.settings.get(ESCAPE.name) and not plain:
             raise ValueError(
-                f"{ESCAPE.name} = True is for machines of second order, where a column at 0 is kept by no "
-                f"term of lower degree than what it could gain; for the model {model.name!r} leave it out."
+                f"{ESCAPE.name} = True is for second-order machines, in which zero columns may be saddle "
+                f"points; omit it for the model {model.name!r}."
             )
         self._partners = problem.design.partners if plain and self.takes_pairs else None
         self._coefficient_step = CoefficientStep(problem) if model.fits_coefficients else None
 
     @abstractmethod
     def _to_layout(self, P: np.ndarray) -> np.ndarray:
-        """Return a (d, columns) matrix as a fresh array in the layout of the kernels."""
+        """Return a (d, columns) matrix as a new array in the layout of the kernels."""
 
     @abstractmethod
     def _from_layout(self) -> np.ndarray:
-        """Return P as a fresh (d, columns) matrix."""
+        """Return P as a new (d, columns) matrix."""
 
     @abstractmethod
     def _set_sums(self, sums: np.ndarray | None) -> None:
-        """Compute the sums that kernels keep for every sample; `sums` is XP, where it is known."""
+        """Compute the sums per sample of the kernels; `sums` is XP if known."""
 
     @abstractmethod
     def _sweep_factors(self, rounds: Rounds) -> None:
-        """Sweep over every block of P, and add the kernels' results to `rounds`."""
+        """Sweep over every block of P, and add the results to `rounds`."""
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         self._P = self._to_layout(parameters.P)
@@ -254,7 +253,7 @@ class SweepingSolver(Solver, ABC):
         self._set_sums(sums)
 
     def _forward(self, parameters: Parameters) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the predictions, and XP where the model computes it anyway and the kernel needs it."""
+        """Return the predictions, and XP if the model computes it and the kernel needs it."""
         design = self.problem.design
         if self._partners is None:
             return self.problem.model.forward(design, parameters)
@@ -282,9 +281,9 @@ class SweepingSolver(Solver, ABC):
         return max(change, relative_change((float(np.abs(moved - P).max()), moved)))
 
     def _drop_traces(self) -> None:
-        """Set P to 0 where it is too small to change a prediction in any digit.
+        """Set entries of P to 0 that are too small to change any digit of a prediction.
 
-        Steps that shrink P by a factor never reach 0, and a line search on the objective cannot resolve it.
+        Steps that shrink P by a factor never reach 0, and a line search on the objective cannot resolve them.
         """
         largest = float(np.abs(self._P).max(initial=0.0))
         size = float(np.abs(self.problem.y).max()) * self.problem.design.n_samples
@@ -297,14 +296,14 @@ class SweepingSolver(Solver, ABC):
             self._revival.leave(0.0 * self._from_layout(), self._f + self._shift, 0.0)
 
     def _sweeps(self) -> float:
-        """Make a full sweep, and `ACTIVE_SWEEPS` sweeps over live entries; return the relative change."""
+        """Run a full sweep, then `ACTIVE_SWEEPS` sweeps over live entries; return the relative change."""
         most = self.settings.get(ACTIVE_SWEEPS.name, 0)
         before = self._P != 0.0 if most else None
         first = largest = self._sweep().largest
         if before is None:
             return largest
         live = self._P != 0.0
-        # Which entries are live decides between stationary points, so full sweeps decide it.
+        # The live entries determine the stationary point and are therefore chosen by full sweeps.
         if np.count_nonzero(live != before) <= self.settled * np.count_nonzero(live):
             self._live_only = True
             change = first
@@ -316,9 +315,9 @@ class SweepingSolver(Solver, ABC):
         return largest
 
     def _sweep(self, most: int = 1, enough: float = 0.0) -> Rounds:
-        """Sweep once, or up to `most` times where only one block of P moves.
+        """Sweep once, or up to `most` times if only one block of P moves.
 
-        The last is one that changes P by no more than the share `enough`, or fills the iterates.
+        Sweeping ends when the relative change of P is at most `enough`, or the iterates are full.
         """
         other = 0.0
         if self._coefficient_step is not None:
@@ -344,11 +343,11 @@ class SweepingSolver(Solver, ABC):
         return rounds
 
     def _round_arguments(self, rounds: Rounds) -> tuple[int, float, np.ndarray, np.ndarray]:
-        """Return the arguments common to all kernels of `repeated` sweeps."""
+        """Return the common arguments of all kernels of `repeated` sweeps."""
         return rounds.most, rounds.enough, self._P.reshape(-1), rounds.outcomes
 
     def _extrapolated(self, depth: int, parameters: Parameters) -> Extrapolation:
-        """Return the extrapolation of sweeps for P in this solver's layout."""
+        """Return the extrapolation for P in the layout of this solver."""
         P, w = parameters.P, parameters.w
         # Entries are numbered from 1, and padding is 0.
         numbers = self._to_layout(np.arange(1.0, P.size + 1.0).reshape(P.shape)).reshape(-1)
@@ -362,7 +361,7 @@ class SweepingSolver(Solver, ABC):
         return Extrapolation(depth, places, w.size, sizes)
 
     def _extrapolate(self, extrapolation: Extrapolation) -> float:
-        """Move to the extrapolated point, if that lowers the objective; return the relative change."""
+        """Move to the extrapolated point if it lowers the objective; return the relative change."""
         here, problem, point = self.parameters(), self.problem, extrapolation.point()
         if point is None:
             return 0.0
@@ -370,7 +369,7 @@ class SweepingSolver(Solver, ABC):
         there = here.replace(P=P.reshape(here.P.shape), w=w.copy(), intercept=float(bias[0]))
         f, sums = self._forward(there)
         now, then = (sum(problem.parts(*at).values()) for at in ((here, self._f + self._shift), (there, f)))
-        # A move that lowers the objective by a rounding error would keep a run from settling.
+        # Accepting decreases within rounding would keep a run from converging.
         if not now - then > VISIBLE * abs(now):
             return 0.0
         self._P, self._w, self._bias = self._to_layout(there.P), there.w, there.intercept
@@ -391,7 +390,7 @@ class SweepingSolver(Solver, ABC):
 
 
 def relative_change(*blocks: Any) -> float:
-    """Return the largest change over its block's largest parameter; each block is (change, *arrays)."""
+    """Return the largest change relative to the largest parameter of its block, (change, *arrays)."""
     worst = 0.0
     for change, *arrays in blocks:
         if change != 0.0:
@@ -401,7 +400,7 @@ def relative_change(*blocks: Any) -> float:
 
 
 def largest_entry(a: Any) -> float:
-    """Return the largest absolute value, 0 of an empty array."""
+    """Return the largest absolute value, 0 for an empty array."""
     if np.ndim(a) == 0:
         return abs(float(a))
     return max(float(a.max(initial=0.0)), -float(a.min(initial=0.0)))

@@ -1,4 +1,4 @@
-"""Base class of solvers, which the driver starts and advances epoch by epoch."""
+"""Base class of solvers, driven epoch by epoch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..settings import Named, check_params
 def working_loss(problem: Problem) -> tuple[ScalarLoss, np.ndarray]:
     """Return the loss for kernels, and the shift of its predictions, shape (N,).
 
-    Where the loss depends on f − y alone, kernels keep residuals, so that they read one array less.
+    If the loss depends only on f − y, kernels store residuals and read one array less.
     """
     loss = problem.loss.scalar
     if loss.of_residual is None:
@@ -35,10 +35,10 @@ def second_moments(problem: Problem) -> np.ndarray:
 
 
 class Solver(Named):
-    """An optimisation method with its settings; `on` binds it to a problem.
+    """Optimization method with its settings; `on` binds it to a problem.
 
-    Subclasses declare the class attributes, say in `_why_not` which problems they do not apply to, and
-    implement `prepare`, `start`, `epoch` and `parameters`.
+    Subclasses declare the class attributes, reject unsupported problems in `_why_not`, and implement
+    `prepare`, `start`, `epoch` and `parameters`.
 
     Parameters
     ----------
@@ -50,43 +50,42 @@ class Solver(Named):
     name, label : str
         Identifier and display name.
     params : tuple of ParamSpec
-        Its own parameters.
+        Its parameters.
     monotone : bool
-        Whether with its default parameters the objective never rises from one epoch to the next, up to
-        rounding.
+        Whether, with default parameters, the objective never increases between epochs, up to rounding.
     diverged_hint : str
-        Advice after a run that diverged, as a sentence.
+        Advice after divergence, as a sentence.
     factorised : bool
-        Whether it updates factors P; else it updates pair weights W directly.
+        Whether it updates factors P; otherwise it updates pair weights W directly.
     needs_mu : bool
-        Whether its steps need the Lipschitz constant of the loss's derivative.
+        Whether its steps need the Lipschitz constant of the loss derivative.
     takes_kinks : bool
-        Whether it takes losses whose derivative jumps.
+        Whether it supports losses with discontinuous derivatives.
     takes_powers : bool
-        Whether λ_p may multiply powers of the columns' norms beyond 2.
+        Whether λ_p may multiply powers of column norms above 2.
     fits_coefficients : bool
-        Whether it can fit the weights of the columns.
+        Whether it can fit column weights.
     unit_free : bool
-        Whether a change of w_j is scaled by the root mean square of its feature, so that convergence does not
-        depend on the units of X. As published it is not. Used by sweeps.
+        Whether changes of w_j are scaled by the root mean square of the feature, which makes convergence
+        independent of the units of X; not so in the published method. Used by sweeps.
     leaves_zero : bool
-        Whether the driver tries to escape where P has become 0; False for a solver that does so itself.
+        Whether the driver tries to escape if P becomes 0; False if the solver does so itself.
     memory : tuple of str
-        The attributes, saved where `can_checkpoint` is true, from which a started solver continues with the
-        same iterates; empty where that is not possible.
+        The attributes, saved if `can_checkpoint` is true, from which a started solver continues with the
+        same iterates; empty if that is not possible.
     takes_parts : bool
-        Whether it can be given the rows in parts: no step needs all of them.
+        Whether it can process the rows in parts: no step needs all of them.
     short_steps : bool
-        Whether its steps may be short anywhere, as beside a kink.
+        Whether its steps may be short anywhere, such as near a kink.
     most_features : float
-        For more features than this "auto" prefers another solver, where there is one.
+        The number of features above which "auto" prefers another solver, if there is one.
     """
 
     noun: ClassVar[str] = "solver"
     label: ClassVar[str]
     monotone: ClassVar[bool] = True
     diverged_hint: ClassVar[str] = (
-        "Scale the features and the target, raise λ_p, or start with smaller entries."
+        "Scale the features and the target, increase λ_p, or decrease the scale of the start."
     )
     factorised: ClassVar[bool] = True
     needs_mu: ClassVar[bool] = False
@@ -116,19 +115,19 @@ class Solver(Named):
         return hash((self.name, *sorted(self.settings.items())))
 
     def on(self, problem: Problem) -> Self:
-        """Return a solver with the same settings, prepared for a problem; `start` comes next.
+        """Return a solver with the same settings, prepared for a problem; call `start` next.
 
         Raises
         ------
         ValueError
-            If the solver does not apply to the problem, with the reason, or a setting does not suit it.
+            If the solver does not support the problem, with the reason, or a setting does not suit it.
         """
         if (reason := self.why_not(problem)) is not None:
             raise ValueError(reason)
         return self.within(problem)
 
     def within(self, problem: Problem) -> Self:
-        """Do as `on` without checking that the solver applies, for use inside another solver."""
+        """Like `on`, without checking that the problem is supported, for use inside another solver."""
         run = copy(self)
         run.settings = dict(self.settings)
         run.problem = problem
@@ -136,7 +135,7 @@ class Solver(Named):
         return run
 
     def prepare(self) -> None:
-        """Compute everything that depends on the problem, but not on the starting point.
+        """Compute everything that depends on the problem but not on the starting point.
 
         Raises
         ------
@@ -145,49 +144,49 @@ class Solver(Named):
         """
 
     def clock(self) -> float:
-        """Return the processor time of the calling thread, in seconds; it measures a solver's time.
+        """Return the CPU time of the calling thread in seconds, used to time solvers.
 
         Waiting for other threads, as in a server, does not count.
         """
         return time.thread_time()
 
     def why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return the mathematical reason why this solver does not apply to a problem, or None."""
+        """Return the mathematical reason why this solver does not support a problem, or None."""
         if (reason := problem.why_not() or self._why_not_model(problem.model)) is not None:
             return reason
         if not self.takes_kinks and (reason := problem.loss.why_no_derivative(self.label)) is not None:
             return reason
-        # The fit of the columns' weights takes steps of its own; see `solvers.kernels.coefficients`.
+        # Column weights are fitted by separate steps; see `solvers.kernels.coefficients`.
         needs_mu = self.needs_mu or problem.model.fits_coefficients
         if needs_mu and (reason := problem.loss.why_no_mu(self.label)) is not None:
             return reason
         return self._why_not(problem)
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
-        """Return why this solver's steps do not apply to the parameters of the model, or None."""
+        """Return why the steps of this solver do not apply to the parameters of the model, or None."""
         return model.why_no_solver(self)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return why this solver does not apply to the penalty or the loss of a supported model, or None."""
+        """Return why this solver does not support the penalty or the loss of a supported model, or None."""
         return None
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
-        """Return a sentence on the cost of an epoch, where it exceeds the size of the data, else None."""
+        """Return a sentence on the cost of an epoch if it exceeds the size of the data, else None."""
         return problem.model.cost_note(d) or problem.penalty.cost_note(d, rank)
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        """Take the starting point (copied) and prepare the caches."""
+        """Set the starting point (copied) and prepare the caches."""
         raise NotImplementedError
 
     def epoch(self) -> float:
-        """Make one epoch; return the largest change of a parameter, relative to the largest one."""
+        """Run an epoch; return the largest change of a parameter relative to the largest parameter."""
         raise NotImplementedError
 
     def trusts_change(self, change: float) -> bool:
-        """Return whether this small a change of an epoch is evidence of a nearly stationary point.
+        """Return whether such a small change in an epoch indicates a nearly stationary point.
 
-        Where it is not, the certificate has to be as small as the tolerance. A change of 0 may mean that no
-        step was found.
+        If not, the certificate must be as small as the tolerance. A change of 0 may mean that no step was
+        found.
         """
         return change > 0.0 and not self.short_steps
 
@@ -196,19 +195,19 @@ class Solver(Named):
         return False
 
     def can_checkpoint(self) -> bool:
-        """Return whether after the last epoch `memory` determines the solver's next steps."""
+        """Return whether `memory` determines the next steps after the last epoch."""
         return bool(self.memory)
 
     def for_other_rows(self, memory: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the part of a remembered state that stays valid when the rows change."""
+        """Return the part of a saved state that stays valid when the rows change."""
         return {}
 
     def warm_up(self) -> None:
-        """Call every kernel that an epoch may need, so that they are compiled, on a small problem."""
+        """Compile every kernel that an epoch may need by calling it on a small problem."""
         self.epoch()
 
     def parameters(self) -> Parameters:
-        """Return copies of the present parameters."""
+        """Return copies of the current parameters."""
         raise NotImplementedError
 
     def best(self) -> Parameters:
@@ -216,8 +215,8 @@ class Solver(Named):
         return self.parameters()
 
     def objective(self) -> float:
-        """Return the objective up to rounding errors, from stored predictions where that saves work."""
+        """Return the objective up to rounding errors, from stored predictions if these are available."""
         return self.problem.objective(self.parameters())
 
     def close(self) -> None:
-        """Release resources other than memory; `parameters` still works."""
+        """Release resources other than memory; `parameters` remains usable."""

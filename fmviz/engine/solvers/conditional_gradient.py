@@ -27,54 +27,54 @@ from ..shared_basis.output_layer import (
 from ..shared_basis.selection import METHODS, select
 from .base import Solver
 
-# A criterion above λ by less than this share is rounding.
+# A criterion that exceeds λ by less than this fraction is rounding.
 _NEWS = 1e-7
-# A refit ends where a step promises less than this share of the refit's decrease, or a smaller share for a
-# higher accuracy.
+# A refit ends when the expected decrease of a step is below this fraction of the refit's decrease, or a
+# smaller fraction for a higher accuracy.
 _PART, _PER_ACCURACY = 0.01, 1e4
-# The least scale of relative changes, as a share of the first objective.
+# The minimum scale of relative changes, as a fraction of the first objective.
 _LEAST = 1e-3
 
 
 class BasisSolver(Solver, ABC):
-    """Base class of solvers of a shared basis, whose state is H, (d, k), and Θ, (q, m).
+    """Base class of solvers for a shared basis, with the state H, (d, k), and Θ, (q, m).
 
     The change of an epoch is the relative decrease of the objective, relative to at least a thousandth of the
-    first one: single weights may move far between nearly identical bases.
+    first one: single weights may change a lot between nearly identical bases.
     """
 
     memory: ClassVar[tuple[str, ...]] = ("_rng", "_bases", "_T", "_w", "_first")
-    diverged_hint: ClassVar[str] = "Scale the features, or raise lambda_sparse."
+    diverged_hint: ClassVar[str] = "Scale the features, or increase lambda_sparse."
 
     def _why_not_model(self, model: Model) -> WhyNot | None:
         if isinstance(model, SharedBasis):
             return None
         return WhyNot(
             "shared_basis_only",
-            f"{self.label} looks for vectors of the unit ball that several outputs share, and this model, "
-            f'{model.label[0].lower()}{model.label[1:]}, has none. Choose the model "shared_basis", or '
+            f"{self.label} searches for basis vectors shared by several outputs, which the model "
+            f'{model.label[0].lower()}{model.label[1:]} does not have. Choose the model "shared_basis", or '
             "another solver.",
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         self._rng, self._first, self._start = rng, 0.0, parameters.replace()
-        # The bases as rows, whose number a checkpoint may change.
+        # The bases as rows, since a checkpoint may change their number.
         self._bases = parameters.P.T.copy()
-        # The weights of a wide X, which are not part of Θ.
+        # The linear weights of a wide X, which are not part of Θ.
         self._w = np.atleast_2d(parameters["w"]).T.copy()
         within = self.problem.fit_linear and not is_wide(self.problem)
         bias = np.reshape(parameters["intercept"], (1, -1))[: int(self.problem.fit_intercept)]
         self._T = np.vstack([parameters["V"], self._w if within else self._w[:0], bias])
-        # Not in `memory`, since it follows from the other attributes.
+        # Not in `memory`, since the other attributes determine it.
         self._here: tuple[float, np.ndarray] | None = None
 
     def _keep(self, T: np.ndarray, H: np.ndarray) -> None:
-        """Keep new layers without the bases whose row of V is 0."""
+        """Store new layers without the bases whose row of V is 0."""
         live = np.append(T[: H.shape[1]].any(axis=1), np.ones(len(T) - H.shape[1], dtype=bool))
         self._bases, self._T = H[:, live[: H.shape[1]]].T.copy(), T[live]
 
     def _evaluate(self) -> tuple[float, np.ndarray]:
-        """Return the objective and the slopes of the risk, shape (N, m), at the present point."""
+        """Return the objective and the slopes of the risk, shape (N, m), at the current point."""
         problem, here = self.problem, self.parameters()
         risk, slopes = risk_and_slopes(problem, problem.predict(here).reshape(len(problem.y), -1))
         return risk + sum(problem.penalties(here).values()), slopes
@@ -88,7 +88,7 @@ class BasisSolver(Solver, ABC):
 
     @abstractmethod
     def _move(self, slopes: np.ndarray) -> None:
-        """Make an epoch, given the slopes of the risk at the present point."""
+        """Run an epoch, given the slopes of the risk at the current point."""
 
     def parameters(self) -> Parameters:
         """Return copies, with columns of zeros up to `rank`."""
@@ -104,20 +104,19 @@ class BasisSolver(Solver, ABC):
 
 
 class ConditionalGradient(BasisSolver):
-    r"""Adds the vectors along which the objective falls most steeply, and refits.
+    r"""Conditional gradient: add the basis vectors of steepest descent, and refit.
 
-    The gradient at V = 0 along a basis h is g_h = −(hᵀΓ_1 h, …, hᵀΓ_m h) for all outputs, and
-    the optimum is reached just where its norm dual to that of the rows is at most λ for all h of the unit
-    ball. An epoch
+    The gradient at V = 0 along a basis h is g_h = −(hᵀΓ_1 h, …, hᵀΓ_m h) for all outputs, and a point is
+    optimal if and only if its norm dual to that of the rows is at most λ for all h in the unit ball. An epoch
 
-    1. selects up to `bases` vectors of large ‖g_h‖ (`selection`), and takes those beyond λ;
+    1. selects up to `bases` vectors of large ‖g_h‖ (`selection`), and keeps those beyond λ;
     2. refits the output layer, V with w and the biases, to the relative accuracy `accuracy`;
-    3. with `refit` "full" continues with a local search on both layers, which is not convex;
+    3. with `refit` "full", continues with a non-convex local search on both layers;
     4. drops the bases whose row of V is 0.
 
-    As published it adds one basis an epoch, selects by the ℓ1 start with refinement ("refine"), and refits by
-    FISTA (`inner` "fista") to 1e-3. Eigen-steps reach larger ‖g_h‖, several bases an epoch need fewer refits,
-    and the accuracy of the refits matters most.
+    The published method adds one basis per epoch, selects by the ℓ1 start with refinement ("refine"), and
+    refits by FISTA (`inner` "fista") to 1e-3. Eigen-steps reach larger ‖g_h‖, several bases per epoch need
+    fewer refits, and the accuracy of the refits matters most.
     """
 
     name: ClassVar[str] = "conditional_gradient"
@@ -128,23 +127,23 @@ class ConditionalGradient(BasisSolver):
             "choice",
             "output",
             choices=("output", "full"),
-            help="Whether to refit the output layer after a selection, or the bases, too.",
+            help="Whether to refit only the output layer after a selection, or also the bases.",
         ),
         ParamSpec(
             "selection",
             "choice",
             "eigen",
             choices=tuple(METHODS),
-            help="How bases are found: eigen-steps, the published refinement, or one of its alternatives.",
+            help="The search for bases: eigen-steps, the published refinement, or one of its alternatives.",
         ),
         ParamSpec(
             "inner",
             "choice",
             "whitened",
             choices=("whitened", "fista"),
-            help="How the layers are refitted: in the metric of the activations, or as published.",
+            help="The refit of the layers: in the metric of the activations, or as published.",
         ),
-        ParamSpec("bases", "int", 10, 1, 100, help="The most new bases of an epoch."),
+        ParamSpec("bases", "int", 10, 1, 100, help="The maximum number of new bases per epoch."),
         ParamSpec(
             "accuracy",
             "float",
@@ -160,9 +159,9 @@ class ConditionalGradient(BasisSolver):
         if problem.penalty.row_norm is None:
             return WhyNot(
                 "no_selection",
-                f"{self.label} adds bases beyond a threshold λ, and {problem.penalty.label} has none: every "
-                "basis would be added. Choose ℓ₁, ℓ₁/ℓ₂ or ℓ₁/ℓ∞, or projected gradient on a fixed number of "
-                "bases.",
+                f"{self.label} adds bases beyond a threshold λ, but {problem.penalty.label} has no "
+                "threshold: every basis would be added. Choose ℓ₁, ℓ₁/ℓ₂ or ℓ₁/ℓ∞, or projected gradient on "
+                "a fixed number of bases.",
             )
         return None
 
@@ -171,7 +170,7 @@ class ConditionalGradient(BasisSolver):
         super().start(parameters, rng)
         self._keep(self._T, self._bases.T)
         if not len(self._bases):
-            # The linear part alone, from which the first bases are selected.
+            # Only the linear part, from which the first bases are selected.
             self._refit_output(self._bases.T)
 
     def _move(self, slopes: np.ndarray) -> None:
@@ -195,7 +194,7 @@ class ConditionalGradient(BasisSolver):
         gradient = BasisGradient(problem.design, slopes, model.diagonal)
         p = DUAL_ORDER[problem.penalty.row_norm]
         H, size = select(gradient, p, self.settings["selection"], count, self._rng)
-        # Under a radius the norms of the present bases take the place of λ.
+        # With a radius, the norms of the current bases replace λ.
         present = self._bases.T[:, : len(self._bases) if model.radius else 0]
         least = gradient.norms(present, p).max(initial=problem.lambda_sparse)
         return H[:, size > least * (1.0 + _NEWS)]
@@ -214,17 +213,24 @@ class ConditionalGradient(BasisSolver):
 
 
 class ProjectedGradient(BasisSolver):
-    """Accelerated projected gradient steps on a fixed number of bases from random directions.
+    """Accelerated projected gradient descent on a fixed number of bases, from random directions.
 
-    The baseline of blondel2017, Section 6.4: both layers move from the start, the bases projected on the unit
-    ball and V through the operator of its penalty. It finds a stationary point, good or bad, and adds no
-    bases.
+    The baseline of blondel2017, Section 6.4: both layers are updated from the start, the bases by projection
+    onto the unit ball and V by the proximal operator of its penalty. It converges to a stationary point,
+    which may be poor, and adds no bases.
     """
 
     name: ClassVar[str] = "projected_gradient"
     label: ClassVar[str] = "Projected gradient"
     params: ClassVar[tuple[ParamSpec, ...]] = (
-        ParamSpec("steps", "int", 20, 1, 1000, help="Accelerated steps of an epoch, restarted in each."),
+        ParamSpec(
+            "steps",
+            "int",
+            20,
+            1,
+            1000,
+            help="The number of accelerated steps per epoch; momentum restarts every epoch.",
+        ),
     )
 
     def _move(self, slopes: np.ndarray) -> None:

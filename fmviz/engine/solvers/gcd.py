@@ -30,25 +30,27 @@ from ._sweeping import relative_change
 from .base import Solver
 from .quadratic_pgd import IncrementalPGD
 
-# The most iterations of L-BFGS; it ends where so many of them add less than this share of the total decrease.
+# The maximum number of L-BFGS iterations; it ends when this many of them add less than this fraction of the
+# total decrease.
 _MOST, _PAUSE, _SHARE = 500, 10, 0.005
-# The steps that L-BFGS stores, and how often it shortens one.
+# The number of steps stored by L-BFGS, and of reductions of a step.
 _MEMORY, _TRIALS = 10, 30
-# Newton steps, the most conjugate gradients for each, and their relative residual.
+# The number of Newton steps, the maximum number of conjugate gradient iterations for each, and their relative
+# residual.
 _NEWTON, _CONJUGATE, _RESIDUAL = 3, 300, 1e-4
 
 
 class SignedFactors:
     """The objective of a convex factorization machine as a smooth function of θ = (U, w, bias).
 
-    At a minimum λ_tr Σ‖u_s‖² is λ_tr‖W‖_tr ([B] Theorem 2, with u_s = √|λ_s| p_s).
+    At a minimum, λ_tr Σ‖u_s‖² equals λ_tr‖W‖_tr ([B] Theorem 2, with u_s = √|λ_s| p_s).
 
     Parameters
     ----------
     problem : Problem
         A problem of the model "convex_fm".
     here : Parameters
-        The start; its columns' signs are fixed, and a column of 0 stays 0.
+        The start; the signs of its columns are fixed, and zero columns stay 0.
     """
 
     def __init__(self, problem: Problem, here: Parameters) -> None:
@@ -71,10 +73,10 @@ class SignedFactors:
         return risk + penalty, gradient + self._joint.quadratic_gradient(theta)
 
     def descend(self) -> None:
-        """Make L-BFGS iterations until they stall.
+        """Run L-BFGS iterations until they stall.
 
-        The two-loop recursion of Nocedal and Wright (2006, Algorithm 7.4), which multiplies vectors only:
-        that of scipy spends most of its time in products of 20 × 20 matrices, or with many threads in
+        Uses the two-loop recursion of Nocedal and Wright (2006, Algorithm 7.4), with vector products only:
+        scipy's version spends most of its time in products of 20 × 20 matrices or, with many threads,
         waiting.
         """
         pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_MEMORY)
@@ -91,7 +93,7 @@ class SignedFactors:
                 if trial is None and not pairs:
                     break
                 if trial is None:
-                    # No lower value with the stored curvature: restart.
+                    # No decrease with the stored curvature: restart.
                     pairs.clear()
                     continue
                 moved, bent = trial - self.theta, new - gradient
@@ -112,16 +114,16 @@ class SignedFactors:
             lower, gradient = self.value_and_gradient(trial)
             if lower <= value + 1e-4 * step * slope:
                 return trial, lower, gradient
-            # The minimum of the interpolating parabola, within limits.
+            # The minimum of the interpolating parabola, clipped.
             bend = lower - value - step * slope
             share = -0.5 * step * slope / bend if np.isfinite(bend) and bend > 0.0 else 0.1
             step *= min(0.5, max(0.1, share))
         return None, value, direction
 
     def polish(self) -> None:
-        """Make Newton steps by conjugate gradients, as long as the gradient shrinks.
+        """Run Newton steps with conjugate gradients as long as the gradient decreases.
 
-        Values of the objective locate a minimum only to the root of the precision, gradients to full
+        Values of the objective locate a minimum only to the square root of the precision, gradients to full
         precision.
         """
         value, gradient = self.value_and_gradient(self.theta)
@@ -177,17 +179,17 @@ def _two_loops(gradient: np.ndarray, pairs: Sequence[tuple[np.ndarray, np.ndarra
     return direction
 
 
-# The most iterations of a refit, before a local search.
+# The maximum number of iterations of a refit before a local search.
 _INNER = 20
-# Newton steps follow an epoch that changed no more than this.
+# Newton steps follow epochs with at most this change.
 _NEAR = 1e-2
 _ROUNDING = 1e-15
-# Accuracy of the eigenvectors: a new column is refitted at once.
+# Accuracy of the eigenvectors: new columns are refitted immediately.
 _LANCZOS = 1e-4
 
 
 class _Subspace(QuadraticRegression):
-    """f of W = Q S Qᵀ as a function of the small symmetric S, under the trace norm of S."""
+    """f with W = Q S Qᵀ as a function of the small symmetric S, with the trace norm of S."""
 
     def __init__(self, design: Design, Q: np.ndarray, diagonal: bool) -> None:
         self._Q, self._A, self._diagonal = Q, design.dot(Q), diagonal
@@ -211,29 +213,30 @@ class _Subspace(QuadraticRegression):
 
 
 class GCD(Solver):
-    r"""Add eigenvectors of the gradient as columns of P, one or a few an epoch, and refit all of them.
+    r"""Greedy coordinate descent: add eigenvectors of the gradient as columns of P, and refit all of them.
 
-    W = P diag(λ) Pᵀ is a combination of the coordinates p pᵀ, ‖p‖ = 1, of which there are infinitely many;
-    the one along which the objective falls most steeply is the eigenvector of the gradient with the largest
-    |eigenvalue|, and the optimum is reached just where that is at most λ_tr. An epoch
+    W = P diag(λ) Pᵀ is a combination of the infinitely many coordinates p pᵀ, ‖p‖ = 1. The direction of
+    steepest descent is the eigenvector of the gradient with the largest |eigenvalue|, and a point is optimal
+    if and only if this is at most λ_tr. An epoch
 
-    1. makes L-BFGS iterations on the columns √|λ_s| p_s with their signs fixed, under λ_tr Σ‖·‖², which is
-       ‖W‖_tr at the least ([B] Theorem 2), and Newton steps near the end: the local search of Laue (2012),
-       which turns all columns at once;
-    2. finds the `bases` leading eigenvectors by Lanczos iterations, and takes those beyond λ_tr;
-    3. refits the symmetric matrix between all columns under its trace norm, w and the bias, by accelerated
-       proximal gradient descent; weights of 0 are exact, and remove their columns;
-    4. writes the result in its eigenvectors, which does not raise the trace norm.
+    1. runs L-BFGS iterations on the columns √|λ_s| p_s with fixed signs and the penalty λ_tr Σ‖·‖², whose
+       minimum is ‖W‖_tr ([B] Theorem 2), and Newton steps near the end: the local search of Laue (2012),
+       which updates all columns at once;
+    2. finds the `bases` leading eigenvectors by Lanczos iterations, and keeps those beyond λ_tr;
+    3. refits the symmetric matrix between all columns with its trace norm, w and the bias, by accelerated
+       proximal gradient descent; weights become exactly 0, and their columns are removed;
+    4. diagonalizes the result, which does not increase the trace norm.
 
-    The greedy step determines rank and signs of the local search, and proves the optimum. Where `rank` is
-    smaller than the rank of the optimum, the columns of least weight make room as long as the objective
-    falls; then the result is not optimal, and the duality gap bounds by how much. The objective never rises.
+    The greedy step determines rank and signs of the local search, and proves optimality. If `rank` is smaller
+    than the rank of the optimum, the columns of smallest weight are replaced as long as the objective
+    decreases; the result is then not optimal, and the duality gap bounds the distance. The objective never
+    increases.
     """
 
     name: ClassVar[str] = "gcd"
     label: ClassVar[str] = "Greedy coordinate descent"
     params: ClassVar[tuple[ParamSpec, ...]] = (
-        ParamSpec("bases", "int", 5, 1, 100, help="The most new columns of an epoch."),
+        ParamSpec("bases", "int", 5, 1, 100, help="The maximum number of new columns per epoch."),
     )
 
     memory: ClassVar[tuple[str, ...]] = ("_rng", "_moved", "_now", "_objective")
@@ -245,14 +248,14 @@ class GCD(Solver):
             return None
         return WhyNot(
             "convex_fm_only",
-            f"{self.label} adds eigenvectors of the gradient to W = P diag(λ) Pᵀ, which are steepest "
-            f"directions under the trace norm of W and no other penalty; the {model.label[0].lower()}"
-            f'{model.label[1:]} has another one. Choose the model "convex_fm", or another solver.',
+            f"{self.label} adds eigenvectors of the gradient to W = P diag(λ) Pᵀ, which are directions of "
+            f"steepest descent only for the trace norm of W; the {model.label[0].lower()}"
+            f'{model.label[1:]} has another penalty. Choose the model "convex_fm", or another solver.',
         )
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
         return (
-            f"An epoch of {self.label.lower()} is long: tens of Lanczos iterations of O(nnz), up to "
+            f"An epoch of {self.label.lower()} is expensive: tens of Lanczos iterations of O(nnz), up to "
             f"{_MOST} of L-BFGS of O(nnz·k) and {_INNER} refits of O(N·k²) for the "
             f"k ≤ {rank:,} columns found so far. W itself, {in_words(8.0 * d * d)} for {d:,} features, is "
             f"never formed; P and its copies take up to {in_words(8.0 * problem.model.copies * d * rank)}."
@@ -277,7 +280,7 @@ class GCD(Solver):
         return Parameters(Q[:, :rank], w, bias, coefficients=values[:rank])
 
     def _take(self, new: Parameters) -> bool:
-        """Move to `new` unless the objective would rise by more than rounding; return whether it moved."""
+        """Move to `new` unless the objective would increase beyond rounding; return whether it moved."""
         objective = self.problem.objective(new)
         if not objective <= self._objective + _ROUNDING * abs(self._objective):
             return False
@@ -291,7 +294,7 @@ class GCD(Solver):
         free = self.problem.rank - self._now.multipliers.size
         new = self._refitted(V)
         if V.shape[1] > free:
-            # Columns were dropped: the others compensate for them.
+            # Columns were dropped; the others compensate.
             new = self._local_search(new)
         if not self._take(new) and V.shape[1] > free:
             self._take(self._refitted(V[:, :free]))
@@ -299,7 +302,7 @@ class GCD(Solver):
         return self._moved
 
     def at_rank(self) -> bool:
-        """Return whether P has `rank` or d columns, as W has a rank of at most d."""
+        """Return whether P has `rank` columns, or d, the maximum rank of W."""
         return self._now.multipliers.size == self.problem.rank < self.problem.design.n_features
 
     def _steepest(self) -> np.ndarray:
@@ -313,7 +316,7 @@ class GCD(Solver):
         return vectors[:, np.abs(values) > problem.lambda_p * (1.0 + 1e-12)]
 
     def _refitted(self, V: np.ndarray) -> Parameters:
-        """Return the present point with the columns V, shape (d, m), added and the weights refitted."""
+        """Return the current point with the columns V, shape (d, m), added and the weights refitted."""
         problem, here = self.problem, self._now
         P = here.P
         if V.shape[1]:
@@ -333,7 +336,7 @@ class GCD(Solver):
         return self._eigen(Q @ vectors, values, fitted.w, fitted.intercept)
 
     def _local_search(self, here: Parameters) -> Parameters:
-        """Return the result of a local search on √|λ_s| p_s, w and the bias from `here`."""
+        """Return the result of a local search on √|λ_s| p_s, w and the bias, started at `here`."""
         search = SignedFactors(self.problem, here)
         search.descend()
         if self._moved < _NEAR:

@@ -1,4 +1,4 @@
-"""Mini-batch solver of robust machines with many features: incremental SVD of Z (Brand 2006)."""
+"""Mini-batch solver for robust machines with many features: incremental SVD of Z (Brand 2006)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from ..settings import ParamSpec
 from .reweighted import DECAY, SMOOTHING, Smoothing
 from .two_stage import ConeSolver
 
-# An eigenvalue below this share of the largest one, or such a rise of the objective, is rounding.
+# An eigenvalue below this fraction of the largest, or a relative increase of the objective below it, is
+# rounding.
 _ROUNDING = 1e-14
 _POWER_ROUNDS = 12
-# An epoch that would raise the objective is repeated with half the step, at most so often.
+# An epoch that would increase the objective is repeated with half the step size, up to this many times.
 _HALVINGS = 8
 
 
@@ -29,17 +30,17 @@ def updated(
     """Return the `rank` largest positive eigenvalues of P diag(eigenvalues) Pᵀ + A diag(weights) Aᵀ.
 
     With [P, A] = UR and U orthonormal, the eigenvectors are those of a matrix of order r + c, rotated by U
-    (Brand 2006, for a symmetric matrix): O(d(r + c)² + (r + c)³), no d × d array. Keeping the largest
-    positive eigenvalues is the projection on the semidefinite matrices of such a rank.
+    (Brand 2006, for a symmetric matrix): O(d(r + c)² + (r + c)³), without d × d arrays. Keeping the largest
+    positive eigenvalues is the projection onto the semidefinite matrices of this rank.
 
     Parameters
     ----------
     P : (d, r) ndarray
-        Columns, and `eigenvalues`, shape (r,), their weights.
+        Columns, with weights `eigenvalues`, shape (r,).
     A : (d, c) ndarray
-        Columns, and `weights`, shape (c,), theirs; all weights may have either sign.
+        Columns, with `weights`, shape (c,); weights may have either sign.
     rank : int
-        The most that are kept.
+        The maximum number of eigenvalues.
 
     Returns
     -------
@@ -56,11 +57,11 @@ def updated(
 
 
 def curvatures(X: Any, weights: np.ndarray) -> tuple[float, float]:
-    """Return bounds of the curvature of ½ Σ_n weights_n f_n² in Z, and in (w, b) together.
+    """Return bounds on the curvature of ½ Σ_n weights_n f_n² in Z, and in (w, b) jointly.
 
-    They are the largest eigenvalues of the matrices √(a_n a_m) (x_n·x_m)² and, bounded by that of its
-    absolute entries, √(a_n a_m) (1 + x_n·x_m). Both have entries of at least 0, so that the largest ratio of
-    a power iteration from a positive start is an upper bound in every round (Collatz and Wielandt).
+    They are the largest eigenvalues of the matrices √(a_n a_m) (x_n·x_m)² and √(a_n a_m) |1 + x_n·x_m|, the
+    latter as a bound for the signed matrix. Both are non-negative; the largest ratio of a power iteration
+    from a positive start is therefore an upper bound in every iteration (Collatz and Wielandt).
     """
     products = X @ X.T
     products = products.toarray() if sp.issparse(products) else np.asarray(products)
@@ -69,7 +70,7 @@ def curvatures(X: Any, weights: np.ndarray) -> tuple[float, float]:
 
 
 def _largest(matrix: np.ndarray) -> float:
-    """Return an upper bound of the largest eigenvalue of a symmetric matrix of entries ≥ 0."""
+    """Return an upper bound on the largest eigenvalue of a symmetric non-negative matrix."""
     u, bound = np.ones(len(matrix)), 0.0
     for _ in range(_POWER_ROUNDS):
         image = matrix @ u
@@ -81,24 +82,25 @@ def _largest(matrix: np.ndarray) -> float:
 class IncrementalSVD(ConeSolver):
     r"""Projected stochastic gradient steps on Z of bounded rank, by updates of its decomposition.
 
-    For every mini-batch, in a new random order every epoch, the loss is majorised by the weighted squares
+    For every mini-batch, in a new random order every epoch, the loss is majorized by the weighted squares
     Σ e_n u_n² of Algorithm 1 with e_n = 1/(2 max{u_n, δ}) for u_n ≤ ε₂, and 0 beyond, and the norm as in
-    `TwoStage`; then a gradient step on w and the bias is made, and
+    `TwoStage`; then w and the bias take a gradient step, and
 
         Z ← Π(Z − η(X_Iᵀ diag(g) X_I + λ_p(QZ + ZQ))),
 
-    Π keeping the `rank` largest positive eigenvalues, Q as it is for the present Z: an update of the
-    decomposition by the columns X_Iᵀ in O(d(r + c)²). Their signs are those of g, so that the update is A S
-    Aᵀ, not AAᵀ. Steps are as long as the curvature of the mini-batch allows, times `step`. δ is lowered once
-    steps are small.
+    where Π keeps the `rank` largest positive eigenvalues, with Q for the current Z: an update of the
+    decomposition by the columns X_Iᵀ in O(d(r + c)²). The columns have the signs of g; the update is
+    therefore A S Aᵀ, not AAᵀ. The step size is `step` times the largest allowed by the curvature of the
+    mini-batch. δ is lowered when steps are small.
 
-    An epoch that would raise the objective with ℓ_δ is repeated with half the step: it never rises.
+    An epoch that would increase the objective with ℓ_δ is repeated with half the step size: it never
+    increases.
     """
 
     name: ClassVar[str] = "incremental_svd"
     label: ClassVar[str] = "Mini-batches with incremental SVD"
     params: ClassVar[tuple[ParamSpec, ...]] = (
-        ParamSpec("batch_size", "int", 64, 1, 2_048, help="The rows of a mini-batch."),
+        ParamSpec("batch_size", "int", 64, 1, 2_048, help="The number of rows per mini-batch."),
         ParamSpec(
             "step",
             "float",
@@ -107,10 +109,10 @@ class IncrementalSVD(ConeSolver):
             1.0,
             log=True,
             symbol=r"\eta",
-            help="The length of a step as a share of what the curvature of its mini-batch allows.",
+            help="The step size as a fraction of the largest allowed by the curvature of the mini-batch.",
         ),
         ParamSpec(
-            "uncapped", "int", 2, 0, 1000, help="Epochs without the cap of the loss before the first one."
+            "uncapped", "int", 2, 0, 1000, help="The number of initial epochs without the cap of the loss."
         ),
         SMOOTHING,
         DECAY,
@@ -146,7 +148,7 @@ class IncrementalSVD(ConeSolver):
         return self._smoothing.after(self._relative(before))
 
     def _relative(self, before: Parameters) -> float:
-        # Short steps are no sign of convergence.
+        # Short steps do not indicate convergence.
         return min(1.0, self._change(before) / self._share)
 
     def _pass(self) -> None:

@@ -1,4 +1,4 @@
-"""L-BFGS for the canonical factorization machine, by scipy."""
+"""L-BFGS for the canonical factorization machine, from scipy."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ from ..settings import ParamSpec
 from ._flat_problem import Joint, JointSolver
 from .kernels.coefficients import CoefficientStep, coefficient_change
 
-# scipy wants some limit.
+# scipy requires a limit.
 _ENDLESS = 2**31 - 1
 
 
 def _optimise(
     joint: Joint, start: np.ndarray, memory: int, orders: SimpleQueue, results: SimpleQueue
 ) -> None:
-    """Run scipy's L-BFGS in a helper thread, one iteration for each order.
+    """Run scipy's L-BFGS in a helper thread, one iteration per request.
 
-    It waits for an order before every iteration: True to make one, False to end. It answers with the new
-    point, with None once there is nothing more to do, or with the exception that ended it, and with the
-    processor time so far. It does not refer to the solver, so that an unused solver is collected, which
-    orders the end.
+    The thread waits for a request before every iteration: True to run it, False to end. It responds with the
+    new point, with None when finished, or with the exception that ended it, and with the CPU time so far. It
+    holds no reference to the solver: an unused solver is garbage-collected, which requests the end.
     """
-    # Imported here, since it takes a large part of the engine's import time and no other solver needs it.
+    # Imported here because it dominates the import time of the engine, and no other solver needs it.
     from scipy.optimize import minimize
 
     if not orders.get():
@@ -72,18 +71,18 @@ def _optimise(
 class LBFGS(JointSolver):
     """Limited-memory BFGS on (P, w, bias) jointly (Liu and Nocedal 1989).
 
-    An epoch is one iteration of ``scipy.optimize.minimize(method="L-BFGS-B")`` without bounds, with the
-    memory kept from epoch to epoch. scipy cannot be stepped, so it runs in a helper thread that waits
-    between epochs; the thread ends with `close`, with the run, or when the solver is collected. The line
-    search requires a decrease, so the objective never rises. Where scipy finds no lower value, to rounding,
-    the point stays and the change is 0.
+    An epoch is one iteration of ``scipy.optimize.minimize(method="L-BFGS-B")`` without bounds; its memory
+    persists between epochs. scipy cannot be stepped and therefore runs in a helper thread that waits between
+    epochs; the thread ends with `close`, with the run, or when the solver is garbage-collected. The line
+    search requires a decrease, and the objective never increases. If scipy finds no decrease beyond rounding,
+    the point is unchanged and the change is 0.
 
-    Where the weights λ of the columns are fitted, too ([B] Section 9.1), an epoch fits λ, exactly, and then
-    makes a few iterations on (P, w, bias) with λ fixed. The curvature learnt under one λ is of little use
-    under the next, so each epoch learns its own.
+    If the column weights λ are also fitted ([B] Section 9.1), an epoch fits λ exactly and then runs a few
+    iterations on (P, w, bias) with fixed λ. Curvature estimated at one λ is of little use at the next, and is
+    discarded after each epoch.
     """
 
-    # Iterations of an epoch where λ is fitted.
+    # The number of iterations per epoch if λ is fitted.
     iterations = 10
 
     name: ClassVar[str] = "lbfgs"
@@ -91,7 +90,7 @@ class LBFGS(JointSolver):
     fits_coefficients: ClassVar[bool] = True
     takes_powers: ClassVar[bool] = True
     params: ClassVar[tuple[ParamSpec, ...]] = (
-        ParamSpec("memory", "int", 10, 1, 1000, help="Past steps that shape the next one."),
+        ParamSpec("memory", "int", 10, 1, 1000, help="The number of past steps used for the next one."),
     )
 
     def prepare(self) -> None:
@@ -103,7 +102,7 @@ class LBFGS(JointSolver):
 
     @property
     def memory(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The state to resume from; none where scipy's own memory, which is not accessible, carries over."""
+        """The state to resume from; empty if scipy's internal memory, which is inaccessible, persists."""
         return ("_joint", "_x") if self.problem.model.fits_coefficients else ()
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
@@ -111,8 +110,8 @@ class LBFGS(JointSolver):
         if not penalty.smooth:
             return WhyNot(
                 "not_smooth",
-                "L-BFGS builds one quadratic model from gradients and so needs a gradient everywhere; "
-                f"{penalty.label} has none where it makes P sparse, and no smooth step lands there. "
+                "L-BFGS needs a gradient everywhere to build its quadratic model, but {penalty.label} is not "
+                "differentiable at the zeros of P, which smooth steps never reach. "
                 f"Use {'APGD' if penalty.exact_prox else 'nmAPGD'}, which takes proximal steps.",
             )
         return None
@@ -154,8 +153,8 @@ class LBFGS(JointSolver):
         return self._joint.change(answer, answer - before)
 
     def _alternate(self, step: CoefficientStep) -> float:
-        """Fit λ, then make a few iterations on the other parameters; return the relative change."""
-        # Imported here, as in the thread: this solver alone needs scipy.optimize.
+        """Fit λ, then run a few iterations on the other parameters; return the relative change."""
+        # Imported here, as in the thread: only this solver needs scipy.optimize.
         from scipy.optimize import minimize
 
         before = self.parameters()
@@ -176,11 +175,11 @@ class LBFGS(JointSolver):
         return max(moved, joint.change(self._x, self._x - x))
 
     def clock(self) -> float:
-        """Return the processor time of the calling thread and of the helper thread, which does the work."""
+        """Return the CPU time of the calling thread plus that of the helper thread."""
         return super().clock() + self._worked
 
     def close(self) -> None:
-        """End the helper thread; the parameters stay readable."""
+        """End the helper thread; the parameters remain readable."""
         if self._end is not None:
             self._end()
             self._end = None

@@ -19,24 +19,24 @@ from .pcd import not_linear
 
 
 class PBCD(SweepingSolver):
-    """Take a proximal step on one row of P at a time ([A] Algorithm 6)."""
+    """Proximal block coordinate descent over the rows of P ([A] Algorithm 6)."""
 
     name: ClassVar[str] = "pbcd"
     label: ClassVar[str] = "PBCD"
 
     params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
-    # Whether steps start longer, and are shortened until the objective falls enough.
+    # Whether steps start larger and are reduced until the objective decreases sufficiently.
     searches: ClassVar[bool] = False
     most_trials: ClassVar[int] = 40
 
     def prepare(self) -> None:
         super().prepare()
         problem, design = self.problem, self.problem.design
-        # Rows of P start cache lines where a sum for every column is all that is kept.
+        # Rows of P are aligned to cache lines if the state is only a sum for every column.
         self._padded = not problem.model.columnar
         self._wide = in_lines(np.empty((1, problem.rank))).shape[1] if self._padded else problem.rank
-        # `on` asks `why_not` first: there are all.
+        # `on` calls `why_not` first: all views exist.
         self._views: list[Any] = [view.rows for view in problem.model.views(problem.rank)]
         self._rows: list[Any] = [penalty.row for _, penalty in parts_of(problem.penalty)]
         self._caches = [row.cache(design.n_features, self._wide) for row in self._rows]
@@ -52,13 +52,13 @@ class PBCD(SweepingSolver):
             return WhyNot(
                 "no_row_view",
                 penalty.why_no_row
-                or f"{penalty.label} by rows squares the norm of the very row that a step moves, so the "
-                "row step does not split into entries. Use PCD.",
+                or f"{penalty.label} by rows squares the norm of the updated row, and the row step is not "
+                "separable over entries. Use PCD.",
             )
         return None
 
     def _to_layout(self, P: np.ndarray) -> np.ndarray:
-        """Return P, shape (d, columns), as (blocks, d, k), where one block is all with rows by `in_lines`."""
+        """Return P, shape (d, columns), as (blocks, d, k); a single block has rows by `in_lines`."""
         if self._padded:
             return in_lines(P)[None]
         return np.array(P.reshape(P.shape[0], len(self._views), -1).transpose(1, 0, 2), order="C")
@@ -104,7 +104,7 @@ class PBCD(SweepingSolver):
                 )
                 return
             weighted = problem.model.columnar
-            # In a padded P all are 1 and not read.
+            # In a padded P, all are 1 and unused.
             coefficients = self._coefficients[b * problem.rank : (b + 1) * problem.rank]
             sweeps = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, self.searches)
             rounds.take(
@@ -129,7 +129,7 @@ class PBCD(SweepingSolver):
 
 
 class PBCDLineSearch(PBCD):
-    """PBCD that tries a longer step and backtracks ([A] Algorithm 6; Tseng and Yun 2009)."""
+    """PBCD with larger initial steps and backtracking ([A] Algorithm 6; Tseng and Yun 2009)."""
 
     name: ClassVar[str] = "pbcd_ls"
     label: ClassVar[str] = "PBCD, line search"
@@ -137,8 +137,16 @@ class PBCDLineSearch(PBCD):
         ACTIVE_SWEEPS,
         ANDERSON,
         ESCAPE,
-        ParamSpec("sigma", "float", 0.01, 1e-6, 0.99, symbol=r"\sigma", help="Share of the predicted fall."),
-        ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening."),
+        ParamSpec(
+            "sigma",
+            "float",
+            0.01,
+            1e-6,
+            0.99,
+            symbol=r"\sigma",
+            help="The required fraction of the predicted decrease.",
+        ),
+        ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="The factor of each reduction."),
     )
     takes_pairs: ClassVar[bool] = False
     searches: ClassVar[bool] = True

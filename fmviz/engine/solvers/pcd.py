@@ -20,12 +20,12 @@ from ._sweeping import ACTIVE_SWEEPS, Rounds, SweepingSolver
 from .kernels.entry_sweep import Screen, dense_entry_sweep, entry_sweep, stores_slope
 from .kernels.matrix_factorization import Lanes, pair_entry_sweep
 
-# "auto" sweeps feature by feature where a dense X has more entries than this, so that it cannot be read from
-# the caches once for every column of P, and XP has fewer than that, so that it can for every feature.
+# "auto" sweeps feature by feature if a dense X has more entries than this and does not fit into the caches
+# for repeated reads, once per column of P, and XP has fewer than that and does fit, once per feature.
 LARGE_X = 2**21
 SMALL_XP = 2**17
-# Sweeps by columns at the start of "mixed". Grown together from a small start, all columns would follow the
-# same direction; one after the other, each fits the residual of those before it.
+# The number of initial sweeps by columns in "mixed". Grown together from a small start, all columns would
+# follow the same direction; in sequence, each fits the residual of the preceding ones.
 FIRST_SWEEPS = 2
 
 ORDER = ParamSpec(
@@ -33,20 +33,20 @@ ORDER = ParamSpec(
     "choice",
     "auto",
     choices=("auto", "columns", "features", "mixed"),
-    help="columns: one column of P after the other, as published. features: one row of P after the other; "
-    "large X is so read once a sweep. mixed: features after two epochs by columns. auto: mixed for dense X "
+    help="columns: column by column of P, as published. features: row by row of P, which reads a large X "
+    "once per sweep. mixed: features after two epochs by columns. auto: mixed for dense X "
     f"of more than {LARGE_X:,} entries and XP of fewer than {SMALL_XP:,}, else columns.",
 )
 
 
 def mixed_is_best(problem: Problem) -> bool:
-    """Return whether sweeps by features pay: X is dense and large, and XP is not."""
+    """Return whether sweeps by features pay off: X is dense and large, and XP is not."""
     n, d = problem.design.shape
     return problem.design.storage is DENSE and n * d > LARGE_X and n * problem.rank < SMALL_XP
 
 
 class PCD(SweepingSolver):
-    """Minimise over one entry of P at a time, in closed form ([A] Algorithm 1)."""
+    """Proximal coordinate descent: exact minimization over one entry of P at a time ([A] Algorithm 1)."""
 
     name: ClassVar[str] = "pcd"
     label: ClassVar[str] = "PCD"
@@ -59,12 +59,12 @@ class PCD(SweepingSolver):
         self._plain = not (model.columnar or model.lifted)
         if not self._plain and self.settings[ORDER.name] not in ("auto", "columns"):
             raise ValueError(
-                f"order = {self.settings[ORDER.name]!r} is for machines of second order, which keep a sum "
-                f"⟨p_:,s, x⟩ for every column of P; for the model {model.name!r} the sums "
-                "are recomputed for each: choose 'auto' or 'columns'."
+                f"order = {self.settings[ORDER.name]!r} is for second-order machines, which store a sum "
+                f"⟨p_:,s, x⟩ for every column of P; the model {model.name!r} recomputes its "
+                "sums for each column: choose 'auto' or 'columns'."
             )
         if self.settings[ORDER.name] == "auto":
-            # Decided here, since choices determine which kernels are compiled.
+            # Decided here because the choice determines which kernels are compiled.
             self.settings[ORDER.name] = "mixed" if self._plain and mixed_is_best(problem) else "columns"
         if self.settings[ORDER.name] != "columns":
             self._partners = None
@@ -88,9 +88,9 @@ class PCD(SweepingSolver):
             return WhyNot(
                 "no_entry_view",
                 penalty.why_no_entry
-                or f"{penalty.label} binds the entries of a row by their norm, which has no slope at 0: "
-                "steps on single entries can get stuck where no entry alone improves. "
-                "Use PBCD, which moves whole rows.",
+                or f"{penalty.label} couples the entries of a row by their norm, which is not differentiable "
+                "at 0: steps on single entries can get stuck at points that no single entry improves. "
+                "Use PBCD, which updates whole rows.",
             )
         return None
 
@@ -118,7 +118,7 @@ class PCD(SweepingSolver):
         return aligned_copy(self._P.T)
 
     def _refresh(self) -> None:
-        # Freed before the next ones are made.
+        # Freed before the next ones are allocated.
         self._states: list[Any] = []
         super()._refresh()
 
@@ -233,17 +233,17 @@ class PCD(SweepingSolver):
 
 
 def not_linear(label: str, model: Model) -> WhyNot:
-    """Return why closed steps on entries or rows do not exist where f is not linear in them."""
+    """Return why steps on entries or rows have no closed form if f is not linear in them."""
     if model.lifted:
         return WhyNot(
             "rows_not_linear",
-            f"{label} moves a row of P at once, and a row here holds entries of all of U¹, …, U^m, which f "
-            f"multiplies with each other in general: {model.label} is linear in each U^t alone. Use CD or "
-            "PCD, which move one entry, or APGD.",
+            f"{label} updates a row of P at once, but a row contains entries of U¹, …, U^m, which f "
+            f"multiplies with each other: the {model.label[0].lower()}{model.label[1:]} is linear only in "
+            "each U^t. Use CD or PCD, which update single entries, or APGD.",
         )
     return WhyNot(
         "entries_not_linear",
-        f"{label} minimises along an entry or a row in closed form, but powers of ⟨p, x⟩ make f a polynomial "
+        f"{label} minimizes along an entry or a row in closed form, but powers of ⟨p, x⟩ make f a polynomial "
         "of degree m in every entry of P, and the objective is not convex along it (blondel2016, Section 5). "
         "Use CD, which searches along the entry, or L-BFGS.",
     )
@@ -264,8 +264,8 @@ class CD(PCD):
         if not penalty.smooth:
             return WhyNot(
                 "not_smooth",
-                f"CD takes plain gradient steps, and {penalty.label} has no gradient at 0, "
-                "just where it makes P sparse. Use "
+                f"CD takes plain gradient steps, but {penalty.label} has no gradient at 0, "
+                "exactly at the zeros of P. Use "
                 + ("PCD or PBCD, which take" if penalty.separable else "nmAPGD, which takes")
                 + " proximal steps.",
             )

@@ -13,18 +13,14 @@ from ..problem import Formulation
 from ..settings import ParamSpec
 from ._flat_problem import ROUNDING, JointSolver
 
-SHRINK = ParamSpec(
-    "rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="Factor of each shortening of the step."
-)
+SHRINK = ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="The factor of each step reduction.")
 GROW = ParamSpec(
-    "growth", "float", 1.25, 1.0, 4.0, help="Each epoch tries a step that is longer by this factor first."
+    "growth", "float", 1.25, 1.0, 4.0, help="The factor by which each epoch first increases the step size."
 )
-STEP = ParamSpec(
-    "step", "float", 1.0, 1e-12, 1e12, log=True, symbol=r"\eta_0", help="The step that is tried first of all."
-)
-# Below this share of the risk, its differences say less about curvature than the gradients do.
+STEP = ParamSpec("step", "float", 1.0, 1e-12, 1e12, log=True, symbol=r"\eta_0", help="The initial step size.")
+# Below this fraction of the risk, its differences are less informative about curvature than gradients.
 _FLAT = 1e-10
-# A step of 2^-200 of the first one moves nothing.
+# A step of 2^-200 times the first one has no effect.
 MOST_TRIALS = 200
 
 
@@ -32,16 +28,17 @@ class PGD(JointSolver):
     r"""Proximal gradient descent with backtracking, plain or accelerated.
 
     An epoch is a step θ⁺ = prox_{η·penalty}(y − η∇risk(y)) on (P, w, bias), with the penalty as in [A] Eq.
-    28, from y = θ. The step size η of the last epoch, times `growth`, is multiplied by `rho` until
+    28, from y = θ. The step size η of the previous epoch, times `growth`, is multiplied by `rho` until
 
     risk(θ⁺) ≤ risk(y) + ⟨∇risk(y), θ⁺ − y⟩ + ‖θ⁺ − y‖²/(2η)    (Beck and Teboulle, 2009, Eq. 2.7).
 
-    θ⁺ is a global minimiser of the right-hand side plus the penalty, so the objective never rises (up to
-    rounding), whether or not it is convex. The accelerated variants extrapolate,
+    θ⁺ is a global minimizer of the right-hand side plus the penalty; the objective therefore never increases
+    (up to rounding), convex or not. The accelerated variants extrapolate,
 
     y = θ + (t₋/t)(z − θ) + ((t₋ − 1)/t)(θ − θ₋),    t⁺ = (1 + √(1 + 4t²))/2,
 
-    z being the last step, and make a plain step from θ, too, where that from y does not lower the objective.
+    where z is the last step, and also take a plain step from θ if the step from y does not decrease the
+    objective.
     """
 
     name: ClassVar[str] = "pgd"
@@ -59,9 +56,9 @@ class PGD(JointSolver):
         if self.monotone and not penalty.exact_prox:
             return WhyNot(
                 "inexact_operator",
-                f"{self.label} owes its descent to an exact proximal operator, and that of "
-                f"{penalty.label} has no closed form. Use nmAPGD, which checks the objective after every "
-                "inexact step, or SubGD, which needs no operator.",
+                f"{self.label} needs an exact proximal operator for its descent, but that of {penalty.label} "
+                "has no closed form. Use nmAPGD, which checks the objective after every inexact step, or "
+                "SubGD, which needs no operator.",
             )
         return None
 
@@ -72,16 +69,16 @@ class PGD(JointSolver):
         self._restart()
 
     def resume(self, parameters: Parameters) -> None:
-        """Continue from another point, with the present step size of the line search."""
+        """Continue from another point, with the current step size of the line search."""
         self._x = self._joint.pack(parameters)
 
     def _restart(self) -> None:
-        """Drop the momentum."""
+        """Reset the momentum."""
         self._previous = self._z = self._x
         self._t_before = self._t = 1.0
 
     def _move(self) -> float:
-        """Make a step; the change is the largest of the iterate's move and of the proximal steps."""
+        """Take a step; the change is the maximum over the change of the iterate and the proximal steps."""
         x, y, ahead = self._x, self._x, (self._t_before - 1.0) / self._t
         if self.accelerated and self._z is not x:
             y = x + (self._t_before / self._t) * (self._z - x)
@@ -89,7 +86,7 @@ class PGD(JointSolver):
             y = y + ahead * (x - self._previous)
         z, value, fell = self._search(y)
         if np.isnan(value) and self._t != 1.0:
-            # The extrapolation alone went too far.
+            # Only the extrapolation went too far.
             self._restart()
             return PGD._move(self)
         new, steps = z, [z - y]
@@ -107,13 +104,13 @@ class PGD(JointSolver):
     def _chosen(
         self, z: np.ndarray, value: float, v: np.ndarray, plain: float, steps: list[np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Return the next iterate of a step z from y and a plain step v, the next z, and the steps made."""
+        """Return the next iterate given a step z from y and a plain step v, the next z, and the steps."""
         # The momentum restarts.
         self._t = 1.0
         return v, v, steps[1:]
 
     def _search(self, y: np.ndarray, plain: bool = False) -> tuple[np.ndarray, float, bool]:
-        """Return the step from y, the objective there, and whether it is low enough; y where none passes."""
+        """Return the step from y, its objective, and whether it is low enough; y if none is accepted."""
         joint = self._joint
         eta = self._eta if plain or self._first else self._eta * self.settings["growth"]
         self._first, eta = False, float(min(eta, 1e100))
@@ -126,7 +123,7 @@ class PGD(JointSolver):
             room = float(step @ step) / (2.0 * eta)
             reached = joint.risk(trial)
             if room <= _FLAT * abs(before) and np.isfinite(reached):
-                # The difference of the risks is below rounding; to second order it is half of this one.
+                # The difference of the risks is below rounding; to second order it is half of this value.
                 bend = 0.5 * float((joint.risk_and_gradient(trial)[1] - gradient) @ step)
             else:
                 bend = reached - before - float(gradient @ step)
@@ -143,14 +140,14 @@ class PGD(JointSolver):
 class APGD(PGD):
     r"""FISTA with adaptive restart ([A] C.2; O'Donoghue and Candès 2015; Giselsson and Boyd 2014).
 
-    As `PGD`, from the extrapolated point with z = θ. The momentum restarts from t = 1
+    Like `PGD`, from the extrapolated point with z = θ. The momentum restarts from t = 1
 
-    - function scheme: where the objective would rise;
-    - gradient scheme: also where ⟨y − θ⁺, θ⁺ − θ⟩ > 0.
+    - function scheme: if the objective would increase;
+    - gradient scheme: also if ⟨y − θ⁺, θ⁺ − θ⟩ > 0.
 
-    A step that would raise the objective is not taken; a plain step from θ takes its place within the
-    same epoch. So the objective never rises (up to rounding), which momentum alone would not ensure, least of
-    all since the objective is not convex.
+    A step that would increase the objective is replaced by a plain step from θ within the same epoch. The
+    objective therefore never increases (up to rounding), which momentum alone would not guarantee, especially
+    for a non-convex objective.
     """
 
     name: ClassVar[str] = "apgd"
@@ -164,28 +161,29 @@ class APGD(PGD):
             "choice",
             "function",
             choices=("function", "gradient"),
-            help="Restart the momentum where the objective rises, or already where the step turns back.",
+            help="When to restart the momentum: if the objective increases, or already if the step reverses "
+            "direction.",
         ),
     )
     accelerated: ClassVar[bool] = True
 
 
 class NmAPGD(PGD):
-    r"""Accelerated proximal gradient descent for objectives that are not convex ([A] C.2).
+    r"""Accelerated proximal gradient descent for non-convex objectives ([A] C.2).
 
-    With F the objective, an epoch extrapolates as `PGD` says, steps to z⁺ = prox_{α·penalty}(y − α∇risk(y)),
-    and shortens α by `rho` until F(z⁺) is at most F(y) or c, less δ‖z⁺ − y‖². If F(z⁺) ≤ c − δ‖z⁺ − y‖² then
-    x⁺ = z⁺. Else a plain step v⁺ from x is made until F(v⁺) ≤ c − δ‖v⁺ − x‖², and x⁺ is the better of z⁺ and
-    v⁺. Each α starts from the step size of Barzilai and Borwein, ⟨s, s⟩/⟨s, r⟩, with s and r the differences
-    of points and of gradients since the last y. q⁺ = ηq + 1 and c⁺ = (ηq·c + F(x⁺))/q⁺.
+    With the objective F, an epoch extrapolates as in `PGD`, steps to z⁺ = prox_{α·penalty}(y − α∇risk(y)),
+    and reduces α by `rho` until F(z⁺) is at most F(y) or c, minus δ‖z⁺ − y‖². If F(z⁺) ≤ c − δ‖z⁺ − y‖², then
+    x⁺ = z⁺. Otherwise a plain step v⁺ from x is reduced until F(v⁺) ≤ c − δ‖v⁺ − x‖², and x⁺ is the better of
+    z⁺ and v⁺. Each α starts from the Barzilai–Borwein step size ⟨s, s⟩/⟨s, r⟩, where s and r are the
+    differences of points and of gradients since the last y. q⁺ = ηq + 1 and c⁺ = (ηq·c + F(x⁺))/q⁺.
 
-    c is a mean of past values with F(x) ≤ c ≤ F(start) at all times. So the objective may rise from one
-    epoch to the next, but (up to rounding) never above its start, and with `eta` = 0 it never rises. A run
+    c is a mean of past values with F(x) ≤ c ≤ F(start) at all times. The objective may therefore increase
+    between epochs, but (up to rounding) never above its start, and with `eta` = 0 it never increases. A run
     ends with the parameters of the lowest objective.
 
-    The line search compares values of F alone, so the operator may be inexact: a bad result is rejected. If
-    it stays bad for every α no step is made and the change is 0, possibly far from a minimum. The
-    certificate then decides whether the run has converged or stalled.
+    The line search compares only values of F, and the operator may be inexact: bad results are rejected. If
+    no α is accepted, no step is taken and the change is 0, possibly far from a minimum. The certificate then
+    decides whether the run has converged or stalled.
     """
 
     name: ClassVar[str] = "nmapgd"
@@ -205,7 +203,7 @@ class NmAPGD(PGD):
             0.0,
             0.99,
             symbol=r"\eta",
-            help="How long the mean c remembers; 0: not at all.",
+            help="The memory of the mean c; 0 for none.",
         ),
     )
     memory: ClassVar[tuple[str, ...]] = (*PGD.memory, "_q", "_c", "_last", "_best")
@@ -237,9 +235,9 @@ class NmAPGD(PGD):
         return (z if value <= plain else v), z, steps
 
     def _search(self, y: np.ndarray, plain: bool = False) -> tuple[np.ndarray, float, bool]:
-        """Return the accepted step from y, its objective, and whether it is well below c.
+        """Return the accepted step from y, its objective, and whether it is sufficiently below c.
 
-        A plain step must get below c; another one may as well get below the value at its own point.
+        A plain step must get below c; an extrapolated step may instead get below the value at its own start.
         """
         joint, slack = self._joint, ROUNDING * abs(self._c)
         risk, gradient = joint.risk_and_gradient(y)
@@ -266,11 +264,11 @@ class NmAPGD(PGD):
             return self._eta
         s, r = point - self._last[0], gradient - self._last[1]
         along, squared = float(s @ r), float(s @ s)
-        # Without positive curvature along s the formula says nothing.
+        # The formula requires positive curvature along s.
         if not (np.isfinite(along) and along > 1e-12 * squared):
             return self._eta
         return min(squared / along, 1e12)
 
     def trusts_change(self, change: float) -> bool:
-        """Return whether the operator is exact: a step of an inexact one may be short anywhere."""
+        """Return whether the operator is exact: steps of an inexact one may be short anywhere."""
         return super().trusts_change(change) and self.problem.penalty.exact_prox

@@ -20,12 +20,12 @@ from ..problem import Formulation, Problem
 from ._sweeping import relative_change
 from .base import Solver
 
-# A step is given up after so many halvings: its decrease would be rounding.
+# The maximum number of halvings of a step, beyond which its decrease would be rounding.
 _HALVINGS = 40
-# Eigendecompositions that the first attempt at an exact operator may take.
+# The maximum number of eigendecompositions of the first attempt at an exact operator.
 _INNER = 100
-# The error of an operator, as a share of the step: at first, and later divided by the iteration number.
-# Momentum accumulates errors, so that they have to fall (Schmidt, Le Roux and Bach 2011); at a constant 0.1,
+# The initial error of an operator as a fraction of the step, later divided by the iteration number. Momentum
+# accumulates errors, which must therefore decrease (Schmidt, Le Roux and Bach 2011); with a constant 0.1,
 # long fits to weighted and to repeated rows would diverge from each other.
 _ACCURACY = 0.1
 _LATER = 4.0
@@ -55,14 +55,14 @@ class Point:
 
 
 class QuadraticPGD(Solver, ABC):
-    """Base class of both solvers: FISTA on (W, w, b) with line search, restart and descent.
+    """Base class of both solvers: FISTA on (W, w, b) with line search, restart and guaranteed descent.
 
-    An epoch is one iteration: a gradient step on all parameters from the extrapolated point, with step η for
-    W and fixed multiples of it for w and the bias (the ratios of the blocks' Lipschitz constants), then the
-    operator of the penalties on W and that of λ_w‖w‖². η is halved until the loss lies below its quadratic
-    model at the new point. The momentum is dropped where it points against the step (O'Donoghue and Candès
-    2015; Giselsson and Boyd 2014) or where the objective would rise; an iteration without momentum that
-    would still raise it is repeated by `_retry`, and never taken: the objective does not increase.
+    An epoch is one iteration: a gradient step on all parameters from the extrapolated point, with step size η
+    for W and fixed multiples of it for w and the bias (the ratios of the Lipschitz constants of the blocks),
+    then the operators of the penalties on W and of λ_w‖w‖². η is halved until the loss lies below its
+    quadratic model at the new point. The momentum is reset if it points against the step (O'Donoghue and
+    Candès 2015; Giselsson and Boyd 2014) or if the objective would increase; an iteration without momentum
+    that would still increase it is repeated by `_retry` and never accepted: the objective does not increase.
     """
 
     factorised: ClassVar[bool] = False
@@ -75,9 +75,9 @@ class QuadraticPGD(Solver, ABC):
             return reason
         return WhyNot(
             "factors",
-            f"{self.label} minimises convex functions of the pair weights W, but this model's W is a "
+            f"{self.label} minimizes convex functions of the pair weights W, but in this model W is a "
             "product of factors P: its objective is not convex in P, and the operators of the trace norm "
-            'and of ‖W‖₁ do not keep that product. Choose a solver of P, or the model "qr".',
+            'and of ‖W‖₁ do not preserve the product. Choose a solver for P, or the model "qr".',
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
@@ -100,9 +100,9 @@ class QuadraticPGD(Solver, ABC):
         return Point(W, w, bias, self.problem.predict(Parameters.of_weights(W, w, bias)))
 
     def _norms(self, rounds: int = 8) -> tuple[float, float]:
-        """Return estimates, from below, of the squared norms of W ↦ √c·f and of w ↦ √c·f.
+        """Return lower estimates of the squared norms of W ↦ √c·f and of w ↦ √c·f.
 
-        In the norm of √c·u, in which a row of weight 2 counts as two rows.
+        They use the norm of √c·u, in which a row of weight 2 counts as two rows.
         """
         model, design, c = self.problem.model, self.problem.design, self._c
         root = np.sqrt(c)
@@ -129,14 +129,14 @@ class QuadraticPGD(Solver, ABC):
 
     @abstractmethod
     def _operator(self, V: np.ndarray, eta: float, origin: np.ndarray) -> np.ndarray:
-        """Return the penalties' operator at V; `origin` is the point from which the step started."""
+        """Return the operator of the penalties at V; `origin` is the start of the step."""
 
     @abstractmethod
     def _retry(self, attempt: int) -> bool:
-        """Prepare for another attempt after a step that did not descend; return whether there is any."""
+        """Prepare another attempt after a step without descent; return whether there is one."""
 
     def _step(self, origin: Point) -> Point:
-        """Make one proximal gradient step from `origin`, halving η as needed."""
+        """Take a proximal gradient step from `origin`, halving η as needed."""
         problem = self.problem
         n, mu = problem.design.n_samples, problem.mu
         slope = self._c * problem.loss.derivative(origin.f, problem.y) / n
@@ -156,8 +156,8 @@ class QuadraticPGD(Solver, ABC):
                 return new
             model = 0.5 / eta * self._inner(new, origin, new, origin)
             df = new.f - origin.f
-            # μ/2N ‖√c Δf‖² bounds the rise over the tangent and has no cancellation; the rise itself allows
-            # longer steps where the loss is flatter than its μ.
+            # μ/2N ‖√c Δf‖² bounds the increase over the tangent without cancellation; the increase itself
+            # allows longer steps if the loss is flatter than μ.
             if 0.5 * mu / n * float((self._c * df * df).sum()) <= model:
                 return new
             if problem.empirical_risk(new.f) - risk - float(slope @ df) <= model - 1e-12 * abs(risk):
@@ -189,7 +189,7 @@ class QuadraticPGD(Solver, ABC):
                 beta = 0.0
                 continue
             attempt += 1
-            # A rise in the last digits is rounding of the objective or of the operator: one more attempt.
+            # An increase in the last digits is rounding of the objective or the operator: one more attempt.
             rounding = objective - self._objective <= 1e-12 * abs(self._objective)
             if (rounding and attempt > 1) or not self._retry(attempt):
                 return 0.0
@@ -206,7 +206,7 @@ class QuadraticPGD(Solver, ABC):
 
 
 def _one_norm(problem: Problem, V: np.ndarray, eta: float) -> np.ndarray:
-    """Return the operators of trace norm and ℓ1 in turn: exact where one of the strengths is 0."""
+    """Apply the operators of trace norm and ℓ1 in sequence: exact if one of the strengths is 0."""
     if problem.lambda_p > 0.0:
         V = prox_trace(V, eta * problem.lambda_p)
     return soft_threshold(V, eta * problem.lambda_sparse) if problem.lambda_sparse > 0.0 else V
@@ -215,9 +215,9 @@ def _one_norm(problem: Problem, V: np.ndarray, eta: float) -> np.ndarray:
 class IncrementalPGD(QuadraticPGD):
     """W ← prox_ηλ‖·‖₁(prox_ηλ_tr‖·‖_tr(W − η∇L)) ([A] Eq. 59; Richard et al. 2012).
 
-    The operators in turn are not the operator of the sum, unless one strength is 0: with both, its fixed
-    points depend on η, and are not optimal. Where a step no longer descends η is halved, since the error
-    vanishes with η; the certificate tells the distance to the optimum, which `ExactPGD` reaches.
+    Applied in sequence, the operators are not the operator of the sum unless one strength is 0: with both,
+    the fixed points depend on η and are not optimal. If a step no longer descends, η is halved, since the
+    error vanishes with η; the certificate bounds the distance to the optimum, which `ExactPGD` reaches.
     """
 
     name: ClassVar[str] = "incremental_pgd"
@@ -233,10 +233,10 @@ class IncrementalPGD(QuadraticPGD):
 
 
 class ExactPGD(QuadraticPGD):
-    """The same with the exact operator of λ_tr‖·‖_tr + λ‖·‖₁, from a warm-started inner loop.
+    """Proximal gradient descent with the exact operator of λ_tr‖·‖_tr + λ‖·‖₁, by a warm-started inner loop.
 
-    The inner loop (`linalg.spectral.prox_trace_l1`) ends when its error is a small part of the step,
-    so that the accuracy grows as the steps shrink; where a step does not descend, a ten times smaller part is
+    The inner loop (`linalg.spectral.prox_trace_l1`) ends when its error is a small fraction of the step,
+    which increases the accuracy as steps shrink; if a step does not descend, a ten times smaller fraction is
     required. Converges to the optimum of the convex problem.
     """
 
@@ -247,7 +247,9 @@ class ExactPGD(QuadraticPGD):
 
     def cost_note(self, problem: Formulation, d: int, rank: int) -> str | None:
         note = super().cost_note(problem, d, rank)
-        return f"{note} With both penalties {self.label} makes up to {_INNER} of them an iteration, or more."
+        return (
+            f"{note} With both penalties, {self.label} needs up to {_INNER} of them per iteration, or more."
+        )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         super().start(parameters, rng)

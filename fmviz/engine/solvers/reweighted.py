@@ -30,27 +30,27 @@ SMOOTHING = ParamSpec(
     10.0,
     log=True,
     symbol=r"\delta",
-    help="Residuals below this share of a typical one are smoothed over at first.",
+    help="The initial smoothing scale, as a fraction of a typical residual.",
 )
-DECAY = ParamSpec("decay", "float", 0.5, 0.05, 1.0, help="The factor of the smoothing in every epoch.")
+DECAY = ParamSpec("decay", "float", 0.5, 0.05, 1.0, help="The factor of the smoothing scale in every epoch.")
 LEAST_SMOOTHING = 1e-5
-"""The smoothing ends at this share of a typical residual: far below it weights differ so much that the inner
-solvers cannot reach the accuracy of certificates."""
-# Lowered sooner, weights of rows that are at a kink too early shorten all steps from then on.
+"""The final smoothing scale, as a fraction of a typical residual: far below it, weights differ so much that
+inner solvers cannot reach the accuracy of certificates."""
+# If lowered sooner, the weights of rows that reach a kink too early would shorten all later steps.
 _SETTLED = 0.1
 
 _INNER = (CD, PCD, PBCD, NmAPGD, LBFGS, ExactPGD, GCD)
 
 
 class Smoothing:
-    """The schedule of δ, which is lowered once steps at the present δ are a tenth of it.
+    """The schedule of δ, which decreases when steps are below a tenth of it.
 
     Parameters
     ----------
     problem : Problem
-        Its targets give the unit.
+        The problem, whose targets define the unit.
     share, decay : float
-        The first δ in units, and the factor by which it is lowered.
+        The initial δ in units, and the factor of each decrease.
     """
 
     memory: ClassVar[tuple[str, ...]] = ("delta",)
@@ -61,7 +61,7 @@ class Smoothing:
         self.delta = share * self.unit
 
     def after(self, change: float) -> float:
-        """Lower δ after a small change; return the change, or δ in units while it still falls, if larger."""
+        """Decrease δ after a small change; return the change or, if larger, the still decreasing δ."""
         smoothing, least = self.delta / self.unit, min(self.delta, LEAST_SMOOTHING * self.unit)
         falling = self._decay < 1.0 and self.delta > least
         if change <= _SETTLED * smoothing:
@@ -70,9 +70,9 @@ class Smoothing:
 
 
 def reweighted(problem: Problem, loss: Majoriser, f: np.ndarray, delta: float) -> Problem | None:
-    """Return the problem of the tangent at predictions f, or None where all rows are set aside.
+    """Return the tangent problem at predictions f, or None if all rows are beyond the cap.
 
-    Its objective, times the mean of the weights, equals the smoothed one at f up to a constant, and majorises
+    Its objective, times the mean of the weights, equals the smoothed one at f up to a constant, and majorizes
     it.
     """
     bends, aims = loss.squares(f, problem.y, delta)
@@ -92,13 +92,13 @@ def reweighted(problem: Problem, loss: Majoriser, f: np.ndarray, delta: float) -
 
 
 class Reweighted(Solver):
-    r"""Minimise a loss with kinks, or with a cap, through weighted squares (Nie et al. 2010; robust_fm).
+    r"""Iteratively reweighted squares for a loss with kinks or a cap (Nie et al. 2010; robust_fm).
 
-    ℓ = min{u, cap} with a smooth ½u², see `fmviz.engine.losses.majoriser.Majoriser`. An epoch takes the
-    majoriser Σ ½c_n(f_n − t_n)² at the present predictions, with c_n = 0 for rows beyond the cap, makes
-    `inner_epochs` epochs of another solver on it with all penalties as they are, and lowers δ once that moves
-    little. Any decrease of it lowers the objective with ℓ_δ, so that it never rises at one δ, and falls with
-    δ, too. The objective with ℓ itself rises by no more than δ/2 for each row.
+    ℓ = min{u, cap} with a smooth ½u², see `fmviz.engine.losses.majoriser.Majoriser`. An epoch forms the
+    majorizer Σ ½c_n(f_n − t_n)² at the current predictions, with c_n = 0 for rows beyond the cap, runs
+    `inner_epochs` epochs of another solver on it with unchanged penalties, and lowers δ when changes are
+    small. Any decrease of the majorizer decreases the objective with ℓ_δ, which therefore never increases at
+    a fixed δ, and decreases with δ. The objective with ℓ itself increases by at most δ/2 per row.
     """
 
     name: ClassVar[str] = "reweighted"
@@ -109,21 +109,29 @@ class Reweighted(Solver):
             "choice",
             "auto",
             choices=("auto", *(method.name for method in _INNER)),
-            help="Which solver minimises the weighted squares.",
+            help="The solver for the weighted squares.",
         ),
-        ParamSpec("inner_epochs", "int", 5, 1, 1000, help="Epochs of that solver between two reweightings."),
+        ParamSpec(
+            "inner_epochs",
+            "int",
+            5,
+            1,
+            1000,
+            help="The number of epochs of this solver between reweightings.",
+        ),
         ParamSpec(
             "uncapped",
             "int",
             10,
             0,
             1000,
-            help="Epochs without the cap before the first one: where all rows are beyond it, none counts.",
+            help="The number of initial epochs without the cap, needed if all rows are beyond it at the "
+            "start.",
         ),
         SMOOTHING,
         DECAY,
     )
-    # The reported objective, with ℓ itself, may rise by δ/2.
+    # The reported objective, with ℓ itself, may increase by δ/2.
     monotone: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = True
     takes_powers: ClassVar[bool] = True
@@ -131,7 +139,7 @@ class Reweighted(Solver):
     memory: ClassVar[tuple[str, ...]] = ("_now", "_smoothing", "_rng")
 
     def why_not(self, problem: Formulation) -> WhyNot | None:
-        """Return the reason; the inner solver fits the columns' weights."""
+        """Return the reason, or None; the inner solver fits the column weights."""
         return problem.why_not() or self._why_not(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
@@ -139,8 +147,8 @@ class Reweighted(Solver):
         if loss is None:
             return WhyNot(
                 "no_kinks",
-                f"{self.label} is for losses with kinks or caps, and the {problem.loss.label.lower()} loss "
-                "has none: other solvers minimise it as it is. Choose one of them.",
+                f"{self.label} is for losses with kinks or caps, but the {problem.loss.label.lower()} loss "
+                "is smooth. Choose another solver, which minimizes it directly.",
             )
         smooth = Formulation(problem.model, problem.penalty, Squared())
         reasons = [method.why_not(smooth) for method in self._candidates(problem)]
@@ -149,7 +157,7 @@ class Reweighted(Solver):
     def _candidates(self, problem: Formulation) -> list[Solver]:
         chosen = self.settings["inner"]
         solvers = [method() for method in _INNER if chosen in ("auto", method.name)]
-        # A sweep over rows where the penalty acts on rows.
+        # A sweep over rows if the penalty acts on rows.
         return sorted(solvers, key=lambda solver: problem.penalty.row_wise and solver.name != PBCD.name)
 
     def prepare(self) -> None:
@@ -169,7 +177,7 @@ class Reweighted(Solver):
             self._smoothing = Smoothing(self.problem, self.settings["smoothing"], self.settings["decay"])
 
     def epoch(self) -> float:
-        """Reweight and make inner epochs; the change is at least δ, in units of a typical residual."""
+        """Reweight and run inner epochs; the change is at least δ, in units of a typical residual."""
         problem, before, delta = self.problem, self._now, self._smoothing.delta
         f = problem.predict(before)
         inner = reweighted(problem, self._loss, f, delta)

@@ -19,14 +19,14 @@ _MOST_TRIALS = 60
 class SubGD(JointSolver):
     r"""Subgradient descent with line search on the convex form of Ω_* ([A] Eq. 11 to 13).
 
-    Ω_*(P) = ½‖PPᵀ‖₁ − ½‖P‖²_F, so the objective is risk + λ_w‖w‖² + (λ_p − λ/2)‖P‖²_F + (λ/2)‖PPᵀ‖₁: the
-    paper's Eq. 11 with its λ_p called λ_p − λ/2. With Z = sign(PPᵀ), a subgradient of the last two terms
-    is 2(λ_p − λ/2)P + λZP = 2λ_pP + λ(Z − I)P. An epoch moves θ = (P, w, bias) by −ηg; the last η, doubled,
-    is multiplied by `rho` until the objective falls by σ·η‖g‖².
+    Since Ω_*(P) = ½‖PPᵀ‖₁ − ½‖P‖²_F, the objective is risk + λ_w‖w‖² + (λ_p − λ/2)‖P‖²_F + (λ/2)‖PPᵀ‖₁:
+    Eq. 11 of the paper, with λ_p − λ/2 for its λ_p. With Z = sign(PPᵀ), a subgradient of the last two terms
+    is 2(λ_p − λ/2)P + λZP = 2λ_pP + λ(Z − I)P. An epoch changes θ = (P, w, bias) by −ηg; twice the last η is
+    multiplied by `rho` until the objective decreases by σ·η‖g‖².
 
-    The objective never rises. But −g need not be a direction of descent where an inner product ⟨p_i, p_j⟩
-    changes its sign: if no η is accepted, θ stays and the change is 0, possibly far from a minimum. The
-    certificate then decides whether the run has converged or stalled.
+    The objective never increases. However, −g need not be a descent direction if an inner product ⟨p_i, p_j⟩
+    changes its sign: if no η is accepted, θ is unchanged and the change is 0, possibly far from a minimum.
+    The certificate then decides whether the run has converged or stalled.
     """
 
     name: ClassVar[str] = "subgd"
@@ -49,13 +49,13 @@ class SubGD(JointSolver):
         if penalty.smooth:
             return WhyNot(
                 "smooth",
-                f"{penalty.label} has a gradient everywhere: there is no need of subgradients. "
+                f"{penalty.label} is differentiable everywhere and needs no subgradients. "
                 "Use L-BFGS, CD or APGD.",
             )
         return WhyNot(
             "exact_operator",
-            f"A subgradient step almost never ends at an exact zero, so it would select nothing, while "
-            f"{penalty.label} has an exact proximal operator, which does. Use nmAPGD, APGD, PCD or PBCD.",
+            f"Subgradient steps almost never produce exact zeros and would select nothing; {penalty.label} "
+            "has an exact proximal operator, which does. Use nmAPGD, APGD, PCD or PBCD.",
         )
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:

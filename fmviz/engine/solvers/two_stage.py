@@ -1,4 +1,4 @@
-"""Majorise-minimise solver of the robust factorization machine (robust_fm, Algorithm 1)."""
+"""Majorization–minimization solver for the robust factorization machine (robust_fm, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from ..settings import ParamSpec
 from ._sweeping import relative_change
 from .base import Solver, second_moments
 
-# Over-relaxation; the intervals of convergence checks, and of updates of the splitting's penalty parameter.
+# Over-relaxation; the intervals of convergence checks, and of updates of the ADMM penalty parameter.
 _RELAXATION, _ASK, _LOOK = 1.6, 5, 50
-# The most features: for d(d + 1)/2 + d + 1 coordinates of Z, w and b normal equations are factorised.
+# The maximum number of features: the normal equations for d(d + 1)/2 + d + 1 coordinates of Z, w and b are
+# factorized.
 _MOST_FEATURES = 61
-# The accuracy of a solution, as a share of the last epoch's change.
+# The accuracy of a solution, as a fraction of the change in the last epoch.
 _OF_CHANGE = 1e-3
 
 
 class ConeSolver(Solver):
-    """Base class of solvers of the robust factorization machine; the columns of P are eigenvectors of Z."""
+    """Base class of solvers for the robust factorization machine; the columns of P are eigenvectors of Z."""
 
     monotone: ClassVar[bool] = False
     takes_kinks: ClassVar[bool] = True
@@ -41,7 +42,7 @@ class ConeSolver(Solver):
             return None
         return WhyNot(
             "robust_only",
-            f"{self.label} projects Z on the positive semidefinite matrices and shrinks its small "
+            f"{self.label} projects Z onto the positive semidefinite matrices and shrinks its small "
             f"eigenvalues; the {model.label[0].lower()}{model.label[1:]} has no such Z. "
             'Choose the model "robust", or another solver.',
         )
@@ -61,7 +62,7 @@ class ConeSolver(Solver):
 
     def _change(self, before: Parameters) -> float:
         now = self._now
-        # Weights count by their contribution to predictions, so that units of X do not matter.
+        # Weights are scaled by their contribution to predictions, independently of the units of X.
         sizes = np.sqrt(second_moments(self.problem) / self.problem.design.n_samples)
         linear = np.append(sizes * (now.w - before.w), now.intercept - before.intercept)
         return relative_change(
@@ -69,33 +70,34 @@ class ConeSolver(Solver):
         )
 
     def _moved(self, before: Parameters) -> tuple[float, np.ndarray]:
-        """Return the norm of the change of Z, and its eigenvalues: no d × d array."""
+        """Return the norm of the change of Z, and its eigenvalues, without a d × d array."""
         of_Z = np.append(self._now.multipliers, -before.multipliers)
         moved = eigenform(np.hstack([self._now.P, before.P]), of_Z)[1]
         return float(np.linalg.norm(moved)), self._now.multipliers
 
 
 class TwoStage(ConeSolver):
-    r"""Majorise loss and norm at the present point, and minimise (robust_fm, Algorithm 1; Zhang 2010).
+    r"""Majorize loss and norm at the current point, and minimize (robust_fm, Algorithm 1; Zhang 2010).
 
-    An epoch takes the tangents of both caps, which majorise the objective and touch it at the present
-    point: R(Z) becomes ‖QZ‖²_F + const, Q being the projector on the eigenvectors that are not free, and the
-    loss Σ u_n over the rows with u_n ≤ ε₂, as min{u, ε₂} is concave in u. That touches more closely than the
-    weighted squares of Algorithm 1, Σ e_n u_n², keeps the kinks, and needs no smoothing. Squared losses and
-    Huber's stay as they are.
+    An epoch uses the tangents of both caps, which majorize the objective and touch it at the current point:
+    R(Z) becomes ‖QZ‖²_F + const, where Q projects onto the eigenvectors that are not free, and the loss
+    becomes Σ u_n over the rows with u_n ≤ ε₂, since min{u, ε₂} is concave in u. This majorizer is tighter
+    than the weighted squares of Algorithm 1, Σ e_n u_n², keeps the kinks, and needs no smoothing. Squared and
+    Huber losses are unchanged.
 
-    What remains is convex, and solved to rounding by the alternating direction method of multipliers (Boyd et
-    al. 2011), with copies v of the predictions, where the loss acts, and S of Z, which is projected on the
-    cone. The steps on (Z, w, b) are exact, by a Cholesky factor of d(d + 1)/2 + d + 1 normal equations. An
-    extrapolated point is tried, too, and taken where it is lower. A point above the present one is not taken,
-    so that the objective never rises. Where the rank is bounded the projection keeps the largest eigenvalues.
+    The remaining problem is convex and solved to rounding by the alternating direction method of multipliers
+    (Boyd et al. 2011), with copies v of the predictions, to which the loss applies, and S of Z, which is
+    projected onto the cone. The steps on (Z, w, b) are exact, by a Cholesky factor of d(d + 1)/2 + d + 1
+    normal equations. An extrapolated point is also tried and accepted if it is lower. Points above the
+    current one are rejected: the objective never increases. With bounded rank, the projection keeps the
+    largest eigenvalues.
 
-    From Z = 0 it starts with the minimum without caps, which is convex: least absolute deviations. The
+    From Z = 0, it starts with the minimum without caps, which is convex: least absolute deviations. The
     squared loss (all weights 1), zeros and random starts end in poor minima.
     """
 
     name: ClassVar[str] = "two_stage"
-    label: ClassVar[str] = "Two-stage majorisation"
+    label: ClassVar[str] = "Two-stage majorization"
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec(
             "accuracy",
@@ -104,9 +106,11 @@ class TwoStage(ConeSolver):
             1e-14,
             1.0,
             log=True,
-            help="The relative tolerance between the iterates of the convex problem.",
+            help="The relative tolerance of iterates of the convex problem.",
         ),
-        ParamSpec("rounds", "int", 2_000, 10, 100_000, help="Rounds on a convex problem, at most."),
+        ParamSpec(
+            "rounds", "int", 2_000, 10, 100_000, help="The maximum number of iterations on a convex problem."
+        ),
     )
     most_features: ClassVar[float] = _MOST_FEATURES
     memory: ClassVar[tuple[str, ...]] = ("_now", "_slope", "_tolerance")
@@ -117,8 +121,8 @@ class TwoStage(ConeSolver):
             return None
         return WhyNot(
             "no_excess",
-            f"{self.label} takes proximal steps of an excess or its square, which the "
-            f"{loss.label.lower()} loss is no function of. Use incremental_svd, or another loss.",
+            f"{self.label} takes proximal steps on an excess or its square, but the {loss.label.lower()} "
+            "loss is not a function of an excess. Use incremental_svd, or another loss.",
         )
 
     def prepare(self) -> None:
@@ -127,15 +131,15 @@ class TwoStage(ConeSolver):
         if (d := problem.design.n_features) > _MOST_FEATURES:
             raise ValueError(
                 f"{self.label} solves d(d + 1)/2 + d + 1 equations, for at most {_MOST_FEATURES} features; "
-                f"these are {d:,}. Choose incremental_svd, or 'auto'."
+                f"there are {d:,}. Choose incremental_svd, or 'auto'."
             )
-        # The slope of the loss where it is linear: beyond δ of Huber's, else at every excess, or nowhere.
+        # The slope of the linear part of the loss: beyond δ for Huber, at every excess, or nowhere.
         self._steepest = 1.0 if self._kinks else np.inf
         if isinstance(problem.loss, Huber):
             self._steepest, self._half = problem.loss.delta, Squared()
         X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
         i, j = np.triu_indices(d)
-        # Rows are an orthonormal basis of the symmetric matrices.
+        # The rows form an orthonormal basis of the symmetric matrices.
         size, places = np.where(i == j, 0.5, np.sqrt(0.5)), np.tile(np.arange(i.size), 2)
         basis = sp.csr_array((np.tile(size, 2), (places, np.append(i * d + j, j * d + i))))
         self._basis = basis, basis.T.tocsr()
@@ -144,7 +148,7 @@ class TwoStage(ConeSolver):
 
     def start(self, parameters: Parameters, rng: np.random.Generator) -> None:
         super().start(parameters, rng)
-        # Slopes of the loss after the last epoch: at kinks predictions do not determine them.
+        # Slopes of the loss after the last epoch, which predictions do not determine at kinks.
         self._slope, self._tolerance = np.zeros(len(self.problem.y)), self.settings["accuracy"]
         if not self._now.multipliers.size:
             # A capped norm has no strength without its cap.
@@ -164,14 +168,14 @@ class TwoStage(ConeSolver):
             self._now = self._extrapolated(new, before)
         change = self._change(before)
         self._tolerance = max(self.settings["accuracy"], _OF_CHANGE * min(change, 1.0))
-        # A rough solution may be no better where an exact one is.
+        # A rough solution may bring no decrease although an exact one does.
         return max(change, self._tolerance) if rough else change
 
     def _extrapolated(self, new: Parameters, before: Parameters) -> Parameters:
-        """Return the lowest point found ahead of a step, as tangents keep free eigenvectors from rotating.
+        """Return the lowest point found beyond a step, since tangents slow the rotation of free eigenvectors.
 
-        The number of free eigenvalues stays. Each costs λ_p·ε₃, more than it gains in the loss where λ_p
-        empties all others: a jump to a point with fewer would not be a step of a local search.
+        The number of free eigenvalues is unchanged. Each costs λ_p·ε₃, more than its gain in the loss if λ_p
+        sets all others to 0: a jump to a point with fewer would not be a step of a local search.
         """
         problem, ahead, free = self.problem, 1.0, self._model.free(new.multipliers).sum()
         while True:
@@ -193,7 +197,7 @@ class TwoStage(ConeSolver):
         return float(np.abs(now - then).max()), now
 
     def _solved(self, kept: np.ndarray, free: np.ndarray, strength: float) -> Parameters:
-        """Return the minimum of the convex problem over the kept rows, with free columns."""
+        """Return the minimum of the convex problem over the included rows, with free columns."""
         problem, now, A, y, (U, U_T) = self.problem, self._now, self._columns, self.problem.y, self._basis
         m, d = U.shape[0], problem.design.n_features
         traced, bend = self._model.traced, 0.0 if self._kinks else 1.0
@@ -208,13 +212,13 @@ class TwoStage(ConeSolver):
             smooth[:m, :m] = 2.0 * strength * (U @ projector @ U_T).toarray()
         gram[np.diag_indices_from(gram)] *= 1.0 + 1e-12
         gram[np.diag_indices(m)] += size
-        # A feature that is 0 in all rows has the weight 0.
+        # Features that are 0 in all rows have the weight 0.
         gram[np.diag_indices_from(gram)] += np.diagonal(gram + smooth) == 0.0
         v, s, factor = problem.predict(now), U @ ((now.P * now.multipliers) @ now.P.T).ravel(), None
-        # A step of the loss moves an excess by a typical one, or by half of itself.
+        # A step of the loss changes an excess by a typical excess, or by half of itself.
         excess = float(np.average(np.abs(self._half.derivative(v, y)), weights=weight))
         rho = 1.0 / max(excess, 1e-3 * typical_size(y)) if self._kinks else 1.0
-        # The multipliers that correspond to the slopes where (Z, w, b) is stationary.
+        # The multipliers that correspond to the slopes at a stationary (Z, w, b).
         mu = self._slope / rho
         nu = -(smooth[:m, :m] @ s + A[:, :m].T @ (weight * self._slope)) / (rho * size)
         for turn in range(1, self.settings["rounds"] + 1):

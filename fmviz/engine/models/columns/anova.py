@@ -1,7 +1,8 @@
 r"""The ANOVA kernel of degree m ([A] Eq. 39): A^m(p, x) = Σ_{j1<…<jm} Π_t p_jt x_jt.
 
-It follows by the recursion a_t ← a_t + p_j x_j a_{t−1} over the entries of x, in O(nnz(x)·m). The gradient
-runs the recursion backwards over the stored values of the forward pass, without subtraction or division.
+It is computed by the recursion a_t ← a_t + p_j x_j a_{t−1} over the entries of x, in O(nnz(x)·m). The
+gradient runs the recursion backwards over the stored values of the forward pass, without subtraction or
+division.
 """
 
 from __future__ import annotations
@@ -89,9 +90,9 @@ def anova_slopes_of_rows(storage: Storage, power):
 
 @functools.cache
 def _recursion(degree: int) -> tuple[Any, Any]:
-    """Return the cofactor of an entry of which z = x·p, from the A^1 … A^{m−1} at `table[:, n]`.
+    """Return the cofactor of an entry with z = x·p, from A^1 … A^{m−1} in `table[:, n]`.
 
-    The second function also moves the entry's share by `move`, and returns the cofactor before that.
+    The second function also changes the contribution of the entry by `move`, and returns the prior cofactor.
     """
 
     @jitable
@@ -115,11 +116,11 @@ def _recursion(degree: int) -> tuple[Any, Any]:
 
 @functools.cache
 def anova_entries(degree: int) -> EntryColumnView:
-    """Return A^m, m ≥ 2, along an entry ([B] Section 7, for any m).
+    """Return the view of A^m, m ≥ 2, along an entry ([B] Section 7, for any m).
 
     A row's state is its A^1 … A^{m−1}. Without feature j, A^t is E_{t+1} = A^t − x_j p_j E_t with E_1 = 1,
-    and the cofactor is E_m. For m = 2 the state, XP, is kept from sweep to sweep. For m > 2 it is rebuilt for
-    every column, which takes less memory and keeps rounding errors from accumulating.
+    and the cofactor is E_m. For m = 2, the state XP is kept between sweeps. For m > 2, it is rebuilt for
+    every column, which saves memory and prevents the accumulation of rounding errors.
     """
     kept_order = degree == 2
     without, moved = _recursion(degree)
@@ -188,9 +189,9 @@ def _powers(design: Design, P: np.ndarray, degree: int, count: int) -> np.ndarra
 
 @jitable
 def gather_pairs(state, at, x, first, second, p, g, h):
-    """Do as `RowColumnsView.gather`, for m = 2.
+    """Implement `RowColumnsView.gather` for m = 2.
 
-    Four rows are taken together: g and h are then read and written a quarter as often.
+    Four rows are processed together, which quarters the reads and writes of g and h.
     """
     A = state[0]
     count, rank = at.size, p.size
@@ -258,7 +259,7 @@ def _pairs_state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) 
 
 @functools.cache
 def anova_rows(degree: int) -> RowColumnsView:
-    """Return the A^m, m ≥ 2, of all columns along a row; the state of a row of X is A^1 … A^{m−1}."""
+    """Return the view of A^m, m ≥ 2, of all columns along a row; the state of a row of X is A^1 … A^{m−1}."""
     if degree == 2:
         return RowColumnsView(
             "anova(2)", _pairs_state, largest_of_pairs, gather_pairs, rise_of_pairs, advance_pairs
@@ -330,7 +331,7 @@ class Anova(MultilinearKernel):
         return _powers(design, P, self.degree, 1)[:, 0]
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
-        """Return weight_t = A^{m−t}(γ, 1), by [B] Eq. 15 applied once for every dummy."""
+        """Return weight_t = A^{m−t}(γ, 1), by [B] Eq. 15 applied once per dummy feature."""
         table = elementary_sums(dummies, self.degree)
         return {t: table[self.degree - t] for t in range(self.degree + 1)}
 

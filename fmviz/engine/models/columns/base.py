@@ -1,4 +1,4 @@
-"""Kernels K(p_s, x) of columns of P, and their views as functions of one entry or row of P."""
+"""Kernels K(p_s, x) of columns of P, and their views as functions of an entry or row of P."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ State = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True)
 class EntryColumnView:
-    """K(p_s, x_n) along one entry p_js, for all rows x_n of X, from which `entry_sweep` is compiled.
+    """View of K(p_s, x_n) along an entry p_js, for all rows x_n of X, from which `entry_sweep` is compiled.
 
     The functions are jitable. P has shape (k, d), and `state` is the result of the function of that name.
-    With x = x_nj, every K here depends on p_js by way of x·p_js. It is linear in it, so that
-    ∂K/∂p_js = x·cofactor, or a power of the values in `kept`, which are linear.
+    With x = x_nj, every K depends on p_js through x·p_js: either linearly, ∂K/∂p_js = x·cofactor, or as a
+    power of the values in `kept`, which are linear.
 
     Attributes
     ----------
     name : str
         Names the compiled kernel.
     state : callable
-        ``state(design, P, sums=None)``: the work arrays of a sweep, for `P` as it is now. `sums` is XP, shape
-        (N, k), where the caller has it. State that is kept between sweeps accumulates rounding errors and has
-        to be recomputed from time to time.
+        ``state(design, P, sums=None)``: the work arrays of a sweep for the current `P`. `sums` is XP, shape
+        (N, k), if available. State kept between sweeps accumulates rounding errors and must be recomputed
+        periodically.
     open : callable
-        ``open(P, s, state)``: begin column s; where the view is `rebuilt`, `absorb` then adds its entries.
+        ``open(P, s, state)``: begin column s; if the view is `rebuilt`, `absorb` then adds its entries.
     column : callable
-        ``column(P, s, state)``: the arrays of column s, `kept` in the functions below.
+        ``column(P, s, state)``: the arrays of column s, called `kept` below.
     absorb : callable
-        ``absorb(kept, n, x, p)``: add the entry p of a feature with the value x at row n to the column.
+        ``absorb(kept, n, x, p)``: add the entry p of a feature with value x in row n to the column.
     scale : callable
-        ``scale(s, state)``: the largest |cofactor| + |its share of the entry itself| of an open column, the
-        scale of rounding errors in slopes; 0 where nothing is ever subtracted.
+        ``scale(s, state)``: the largest |cofactor| + |contribution of the entry itself| of an open column,
+        the scale of rounding errors in slopes; 0 if nothing is ever subtracted.
     partner : callable
-        ``partner(kept, j)``: a number, `own`, that the functions below need besides p_js; 0 for most.
+        ``partner(kept, j)``: a number, `own`, that the functions below need in addition to p_js; usually 0.
     cofactor : callable or None
-        ``cofactor(kept, n, x, p, own)``: ∂K/∂(x·p) at row n. None where `degree` is not 1.
+        ``cofactor(kept, n, x, p, own)``: ∂K/∂(x·p) at row n. None if `degree` is not 1.
     advance : callable or None
-        ``advance(kept, n, x, p, q, own)``: move the entry from p to q; return the change of K at row n.
-        None where `degree` is not 1.
+        ``advance(kept, n, x, p, q, own)``: change the entry from p to q; return the change of K at row n.
+        None if `degree` is not 1.
     close : callable
-        ``close(s, state, live)``: finish column s, of which `live` entries are not 0.
+        ``close(s, state, live)``: finish column s, which has `live` non-zero entries.
     needs : int
-        How many other entries of the column must not be 0 for an entry to have a slope.
+        The number of other non-zero entries in the column required for a non-zero slope.
     degree : int
         The degree of K in the entry. Above 1, K at row n is ``kept[n]`` to this power.
     rebuilt : bool
-        Whether the state of a column is recomputed from its entries when it is opened, rather than kept.
+        Whether the state of a column is recomputed from its entries when opened, instead of kept.
     """
 
     name: str
@@ -75,29 +75,29 @@ class EntryColumnView:
 
 @dataclass(frozen=True)
 class RowColumnsView:
-    """The kernels K(p_s, x_n) of k columns along one row p_j, from which `row_sweep` is compiled.
+    """View of the kernels K(p_s, x_n) of k columns along a row p_j, from which `row_sweep` is compiled.
 
     The functions are jitable; K is linear in the row, with ∂K(p_s, x_n)/∂p_js = x_nj·cofactor_s. P has shape
-    (d, k), `state` is the result of the function of that name, `p` is the present row, `step` its change,
-    and `scaled` the change times the columns' coefficients.
+    (d, k), `state` is the result of the function of that name, `p` is the current row, `step` its change,
+    and `scaled` the change times the coefficients of the columns.
 
     Attributes
     ----------
     name : str
         Names the compiled kernel.
     state : callable
-        ``state(design, P, sums=None)``: the work arrays, for `P` as it is now, which are kept between
-        sweeps. `sums` is XP, shape (N, at most k), where the caller has it.
+        ``state(design, P, sums=None)``: the work arrays for the current `P`, kept between sweeps. `sums` is
+        XP, shape (N, at most k), if available.
     scale : callable
-        ``scale(state, live_only)``: the largest |cofactor| + |its share of the row itself| so far, the
-        scale of rounding errors in slopes; 0 where nothing is ever subtracted.
+        ``scale(state, live_only)``: the largest |cofactor| + |contribution of the row itself| so far, the
+        scale of rounding errors in slopes; 0 if nothing is ever subtracted.
     gather : callable
         ``gather(state, at, x, first, second, p, g, h)``: add Σ_i first_i·cofactor_s to g_s and
-        Σ_i second_i·cofactor_s² to h_s, over the rows ``at[i]`` of X, where the feature is ``x[i]``.
+        Σ_i second_i·cofactor_s² to h_s, over the rows ``at[i]`` of X, in which the feature is ``x[i]``.
     rise : callable
         ``rise(state, n, x, p, scaled, along)``: Σ_s scaled_s·cofactor_s at row n; `along` is ⟨p, scaled⟩.
     advance : callable
-        ``advance(state, n, x, p, step, scaled, along)``: move the row; return the same sum before the move.
+        ``advance(state, n, x, p, step, scaled, along)``: change the row; return this sum before the change.
     """
 
     name: str
@@ -115,11 +115,11 @@ class ColumnViews:
     Attributes
     ----------
     columns : slice
-        Which columns.
+        The columns of the block.
     entries : EntryColumnView
         The view along entries.
     rows : RowColumnsView or None
-        The view along rows, None where the model is not linear in them.
+        The view along rows, None if the model is not linear in them.
     """
 
     columns: slice
@@ -144,11 +144,11 @@ class ColumnKernel(ABC):
     @property
     @abstractmethod
     def entries(self) -> EntryColumnView:
-        """K along an entry of a column."""
+        """The view of K along an entry of a column."""
 
     @property
     def rows(self) -> RowColumnsView | None:
-        """The kernels of all columns along a row of P, None where they are not linear in it."""
+        """The view of all columns along a row of P, None if the kernel is not linear in it."""
         return None
 
     @abstractmethod
@@ -164,11 +164,11 @@ class ColumnKernel(ABC):
         """Return Σ_n weight[n, s] (∂K(p_s, x_n)/∂p_js)², shape (d, k), for weights of shape (N, k)."""
 
     def split(self, dummies: np.ndarray) -> dict[int, np.ndarray]:
-        """Expand K of augmented data in kernels of the data themselves ([B] Section 8).
+        """Expand K of augmented data in kernels of the original data ([B] Section 8).
 
-        With n additional features that are always 1 and their factors γ, `dummies` of shape (n, k), K of
-        degree m is Σ_t weight_t K_t(p_s, x), K_t the same kernel of degree t. The weights, shape (k,), are
-        returned by degree, K_0 = 1 included.
+        With n additional constant features of 1 and their factors γ, `dummies` of shape (n, k), K of degree m
+        is Σ_t weight_t K_t(p_s, x), where K_t is the same kernel of degree t. The weights, shape (k,), are
+        returned by degree, including K_0 = 1.
         """
         raise NotImplementedError
 
@@ -195,7 +195,7 @@ def largest_of(a):
 
 
 class MultilinearKernel(ColumnKernel):
-    """A kernel with one function for sums of its slopes and of their squares."""
+    """Kernel with a common function for the sums of its slopes and of their squares."""
 
     def gradient(self, design: Design, P: np.ndarray, slope: np.ndarray) -> np.ndarray:
         return self._slopes(design, P, slope, once)

@@ -33,9 +33,9 @@ def _absorb(kept, n, x, p):
 
 @functools.cache
 def polynomial_entries(degree: int) -> EntryColumnView:
-    """Return ⟨p_s, x⟩^m, m ≥ 2, along an entry, in which it is a polynomial of degree m.
+    """Return the view of ⟨p_s, x⟩^m, m ≥ 2, along an entry: a polynomial of degree m.
 
-    A row's state is ⟨p_s, x⟩, kept from sweep to sweep.
+    The state of a row is ⟨p_s, x⟩, kept between sweeps.
     """
     return EntryColumnView(
         f"polynomial({degree})",

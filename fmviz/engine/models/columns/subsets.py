@@ -17,13 +17,13 @@ from .base import (
     State,
 )
 
-# Mantissas of products are rescaled before their exponents could leave the range of doubles.
+# Mantissas of products are rescaled before they can leave the range of doubles.
 _SAFE = 2.0**500
 
 
 @jitable
 def rescaled(mantissa, exponent):
-    """Return mantissa·2^exponent as another such pair, where the mantissa is far from 1."""
+    """Rescale the pair (mantissa, exponent) of mantissa·2^exponent if the mantissa is far from 1."""
     size = abs(mantissa)
     if size > _SAFE or (size < 1.0 / _SAFE and size > 0.0):
         mantissa, shift = frexp(mantissa)
@@ -54,8 +54,8 @@ def subsets_of_rows(storage: Storage):
 def subsets_slopes_of_rows(storage: Storage, power):
     """Return the kernel that adds Σ_n weight[n, s] power(∂K_all(p_s, x_n)/∂p_js) to G[j, s].
 
-    `before` and `shifts` have the length of the longest row: mantissa and exponent of the product of all
-    earlier factors.
+    `before` and `shifts`, of the length of the longest row, are mantissa and exponent of the product of all
+    preceding factors.
     """
     entry, value = storage.row, storage.value
 
@@ -85,15 +85,15 @@ def subsets_slopes_of_rows(storage: Storage, power):
 
 @jitable
 def others(product, zeros, factor):
-    """Return the product of all other factors, given that of the non-zero ones."""
-    # Selects rather than branches, so that loops over rows use vector instructions.
+    """Return the product of all other factors, given the product of the non-zero ones."""
+    # Selects instead of branches let loops over rows use vector instructions.
     zero = 1.0 if factor == 0.0 else 0.0
     remaining = product / (factor + zero)
     return remaining if zeros == zero else 0.0
 
 
 def _state(design: Design, P: np.ndarray, sums: np.ndarray | None = None) -> State:
-    # One array: unpacking a tuple for every row would count references each time.
+    # A single array: unpacking a tuple for every row would count references each time.
     return (aligned_copy(np.empty((2, design.n_samples))),)
 
 
@@ -148,10 +148,10 @@ SUBSETS_ENTRIES = EntryColumnView(
     nothing,
     rebuilt=True,
 )
-"""The product along an entry ([A] Section 6.2).
+"""The view of the product along an entry ([A] Section 6.2).
 
-A row's state is the product of its factors that are not 0, and how many are: the cofactor, the product of the
-others, so needs no division by 0, and a factor that has been 0 can become non-zero again.
+The state of a row is the product of its non-zero factors, and the number of zero ones. The cofactor, the
+product of the other factors, therefore needs no division by 0, and a zero factor can become non-zero again.
 """
 
 
@@ -220,7 +220,7 @@ def _advance_row(state, n, x, p, step, scaled, along):
 
 
 SUBSETS_ROWS = RowColumnsView("subsets", _rows_state, zero, _gather, _rise, _advance_row)
-"""The products of all columns along a row; the state of a row and column is that of `SUBSETS_ENTRIES`."""
+"""The view of the products of all columns along a row; the state is that of `SUBSETS_ENTRIES`."""
 
 
 class AllSubsets(MultilinearKernel):

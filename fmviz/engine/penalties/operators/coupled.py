@@ -1,16 +1,16 @@
-"""Lazy steps for TI, CS, Ω_TI and Ω_CS at the cost of the sample's own features (future work (i) of [A]).
+"""Lazy steps for TI, CS, Ω_TI and Ω_CS at a cost per sample of its own features (future work (i) of [A]).
 
 In one step, Eq. 30 shrinks all live entries of a column by the *same* amount τ = 2λΣ/(1 + 2λn), where n and Σ
-are the number and the sum of the live entries (Theorem 7). So with a scale a and an offset T per column,
-|p_j| = a(κ_j − T), and κ_j stays constant while the sample does not touch j: a step moves a (decay) and T
-(τ = aδ), and needs n and S = Σ(κ − T), which follow from the touched entries alone, and from those that the
-growing T sets to 0. A min-heap of the κ finds the latter; outdated heap entries stay in it
-and are skipped (lazy deletion). Amortised O(nnz(x)·k·log d) a step, with the iterates of the operator on all
-of P up to rounding.
+are the number and the sum of the live entries (Theorem 7). Hence, with a scale a and an offset T per column,
+|p_j| = a(κ_j − T), and κ_j is constant while samples do not contain j: a step changes a (decay) and T
+(τ = aδ), and needs n and S = Σ(κ − T), which follow from the touched entries and from those that the growing
+T sets to 0. A min-heap of the κ finds the latter; outdated heap entries remain and are skipped (lazy
+deletion). The amortized cost is O(nnz(x)·k·log d) per step, and the iterates equal those of the operator on
+all of P up to rounding.
 
-Precision: a column is written out again (a = 1, T = 0) in time proportional to its heap when the heap is
-full, when a leaves a safe range, when S has lost its leading digits, when T would dwarf the mean live entry,
-and every `period` steps; such a step takes the operator of `squared_norm.prox_vector` on the live entries.
+Precision: a column is rewritten (a = 1, T = 0) in time proportional to its heap when the heap is full, when a
+leaves a safe range, when S has lost its leading digits, when T would dwarf the mean live entry, and every
+`period` steps; such a step applies the operator of `squared_norm.prox_vector` to the live entries.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .lazy import SMALL, Lazy, of_norms
 from .squared_norm import prox_by_filter, threshold_of
 from .thresholds import soft
 
-# How many times the mean live entry the offset may reach: 12 of the 53 bits.
+# The maximum ratio of the offset to the mean live entry: 12 of the 53 bits.
 RATIO = 4096.0
 
 
 @jitable
 def write_out(K, s, a, T, hk, hi, size, strength, grow, keys, live, work):
-    """Apply the operator to a column's live entries, write them out with a = 1 and T = 0, rebuild its heap.
+    """Apply the operator to a column's live entries, rewrite them with a = 1 and T = 0, and rebuild its heap.
 
-    The heap has `size` entries; `keys`, `live` and `work` are scratch. Returns the number of live entries
-    and their sum.
+    The heap has `size` entries; `keys`, `live` and `work` are scratch space. Returns the number of live
+    entries and their sum.
     """
     n = 0
     for h in range(size):
@@ -42,7 +42,7 @@ def write_out(K, s, a, T, hk, hi, size, strength, grow, keys, live, work):
             keys[n] = a * (key - T) if key > 0.0 else a * (key + T)
             live[n] = j
             n += 1
-            # A second entry of the heap for j is outdated from now on.
+            # A second heap entry for j is outdated from now on.
             K[j, s] = 0.0
     if n > 0:
         prox_by_filter(keys[:n], strength, work[:n], keys[:n])
@@ -62,11 +62,11 @@ def write_out(K, s, a, T, hk, hi, size, strength, grow, keys, live, work):
 
 @jitable
 def begin_columns(K, longest):
-    """Return the state of columns of keys sign(p)·κ, 0 where dead.
+    """Return the state of columns stored as keys sign(p)·κ, 0 if dead.
 
-    `scales` has for every column a, T, the sum S of live entries, and the largest S since it was last
-    exact; `heaps` have counts of live entries, of steps since then and of entries of the heap, the heap, and
-    work space.
+    For every column, `scales` has a, T, the sum S of live entries, and the largest S since it was last exact;
+    `heaps` has the numbers of live entries, of steps since then and of heap entries, the heap, and work
+    space.
     """
     d, rank = K.shape
     capacity = 2 * d + longest + 64
@@ -162,9 +162,9 @@ def step_columns(K, scales, heaps, norms, R, js, count, keep, cut, grow, period)
 
 
 COUPLED_ENTRIES = Lazy("coupled_entries", begin_columns, present_columns, step_columns)
-"""Entries of a column that shrink by the same amount, under cut·‖·‖₁² on every column, times grow.
+"""Lazy storage for entries of a column that shrink equally, under cut·‖·‖₁² on every column, times grow.
 
 Ω_TI of strength λ < 1 is cut = λ/(2(1 − λ)), grow = 1/(1 − λ).
 """
 COUPLED_ROWS = of_norms("coupled_rows", COUPLED_ENTRIES)
-"""Rows whose norms shrink so, as with CS and Ω_CS."""
+"""The same for row norms, as with CS and Ω_CS."""

@@ -1,12 +1,12 @@
-"""How P is stored by steps that visit only the features of a sample, for penalties with a known shrinkage.
+"""Storage of P for steps that visit only the features of a sample, for penalties with a known shrinkage.
 
-A step multiplies every entry by `keep` and shrinks it by `cut`. While the loss does not touch an entry, its
-size is a(κ − T) with constant κ: with a = Π keep and T = Σ cut/a over the steps so far, for
-keep·a(κ − T) − cut = a'(κ − T') with a' = keep·a and T' = T + cut/a'. Once T has reached κ the entry stays 0.
+A step multiplies every entry by `keep` and shrinks it by `cut`. While the loss does not affect an entry, its
+size is a(κ − T) with constant κ, where a = Π keep and T = Σ cut/a over the steps so far, since
+keep·a(κ − T) − cut = a'(κ − T') with a' = keep·a and T' = T + cut/a'. When T reaches κ, the entry stays 0.
 With cut = 0 this is the lazy update of [A] Eq. 112–113.
 
-For ℓ₂,₁, CS and Ω_CS the same holds of the norms of rows (the operator of CS is that of ‖·‖₁² on them, [A]
-Theorem 8): ‖p_j‖ = a(κ_j − T), and the direction of p_j does not change while no sample touches it.
+For ℓ₂,₁, CS and Ω_CS, the same holds for row norms (the operator of CS is that of ‖·‖₁² on them, [A]
+Theorem 8): ‖p_j‖ = a(κ_j − T), and the direction of p_j is constant while no sample contains j.
 """
 
 from __future__ import annotations
@@ -27,19 +27,18 @@ SMALL = 1e-100
 
 @dataclass(frozen=True)
 class Lazy:
-    """The parts of lazy steps that differ from penalty to penalty: how P is stored, and how it shrinks.
+    """The penalty-specific parts of lazy steps: storage and shrinkage of P.
 
     Attributes
     ----------
     name : str
         Names the compiled kernel.
     begin : callable
-        ``begin(P, longest)``: replace P by its keys, in place; return the state of the others: `scales`,
-        an array that begins with rows of a and T, and the tuples `heaps` and `norms`. They stay apart, since
-        unpacking a tuple counts references to its arrays, for every sample.
+        ``begin(P, longest)``: replace P by its keys, in place; return the state of the other functions:
+        `scales`, an array that begins with rows of a and T, and the tuples `heaps` and `norms`. They are
+        separate because unpacking a tuple would count references to its arrays for every sample.
     present : callable
-        ``present(P, scales, norms, j, R, i)``: write the present row j of P to row i of R, which may be
-        that row itself.
+        ``present(P, scales, norms, j, R, i)``: write the current row j of P to row i of R, possibly in place.
     step : callable
         ``step(P, scales, heaps, norms, R, js, count, keep, cut, grow, period)``: replace the rows js by R,
         multiply the others by `keep`, and apply the operator of strength `cut`, times `grow`, to all of P.
@@ -53,7 +52,7 @@ class Lazy:
 
 @jitable
 def begin_shared(K, longest):
-    """Return the common a and T, and the number of steps since they were 1 and 0."""
+    """Return the common a and T, and the number of steps since their reset to 1 and 0."""
     return np.array([[1.0], [0.0], [0.0]]), (), ()
 
 
@@ -74,7 +73,7 @@ def step_shared(K, scales, heaps, norms, R, js, count, keep, cut, grow, period):
         scales[0, 0], scales[1, 0], scales[2, 0] = 1.0, 0.0, 0.0
     a, T = scales[0, 0], scales[1, 0]
     for i in range(count):
-        # Loaded here: in the inner loop it would keep the loop from being vectorised.
+        # Loaded here: in the inner loop it would prevent vectorization.
         j = js[i]
         for s in range(R.shape[1]):
             key = R[i, s] / a
@@ -83,13 +82,13 @@ def step_shared(K, scales, heaps, norms, R, js, count, keep, cut, grow, period):
 
 
 ENTRIES = Lazy("entries", begin_shared, present_shared, step_shared)
-"""Entries that all shrink by the same amount, as with ℓ₁ and ℓ₂²; keys are sign(p)·κ."""
+"""Lazy storage for entries that all shrink equally, as with ℓ₁ and ℓ₂²; keys are sign(p)·κ."""
 
 
 def of_norms(name: str, entries: Lazy) -> Lazy:
-    """Return how rows are stored whose norms shrink as single `entries` do.
+    """Return the lazy storage for rows whose norms shrink like single `entries`.
 
-    A row is stored as of its last update, with its norm ν of that time: it is now P_j·‖p_j‖/ν_j.
+    A row is stored as of its last update, with its norm ν at that time: its current value is P_j·‖p_j‖/ν_j.
     """
     begin_keys, step_keys = entries.begin, entries.step
 
@@ -124,4 +123,4 @@ def of_norms(name: str, entries: Lazy) -> Lazy:
 
 
 ROWS = of_norms("rows", ENTRIES)
-"""Rows whose norms all shrink by the same amount, as with ℓ₂,₁."""
+"""Lazy storage for rows whose norms all shrink equally, as with ℓ₂,₁."""

@@ -1,6 +1,6 @@
-"""In-place proximal operators on all of P, for kernels that apply one after every step.
+"""In-place proximal operators on all of P, for kernels that apply them after every step.
 
-They work in place on the transposed factors M, shape (k, d), so that a column of P is contiguous. The work
+They work in place on the transposed factors M, shape (k, d), in which columns of P are contiguous. The work
 array has shape (3, max(d, k)).
 """
 
@@ -24,7 +24,7 @@ def soften(M, strength, theta, work):
 
 @jitable
 def row_norms(M, norms):
-    """Write ‖p_j‖₂ for every feature j."""
+    """Compute ‖p_j‖₂ for every feature j."""
     norms[:] = 0.0
     for s in range(M.shape[0]):
         for j in range(M.shape[1]):
@@ -35,7 +35,7 @@ def row_norms(M, norms):
 
 @jitable
 def set_norms(M, norms, new):
-    """Scale every row of P from its norm to a new one; overwrites `norms`."""
+    """Rescale every row of P to a new norm; overwrites `norms`."""
     for j in range(M.shape[1]):
         norms[j] = new[j] / norms[j] if norms[j] > 0.0 else 0.0
     for s in range(M.shape[0]):
@@ -99,7 +99,7 @@ def of_norms(prox: Callable[..., None]) -> Callable[..., None]:
 
 @jitable
 def pairs_of_vector(p, strength, work, out):
-    """Minimise ½‖q − p‖² + strength·½(‖q‖₁² − ‖q‖₂²); see `omega_ti.prox_pairs`."""
+    """Minimize ½‖q − p‖² + strength·½(‖q‖₁² − ‖q‖₂²); see `omega_ti.prox_pairs`."""
     if strength < 1.0:
         prox_by_filter(p, 0.5 * strength / (1.0 - strength), work, out)
         for i in range(p.size):

@@ -1,12 +1,13 @@
 """Three exact algorithms for the proximal operator of λ‖·‖₁² on vectors ([A] Eq. 30, Theorem 7).
 
-The answer is q_j = sign(p_j)·max(|p_j| − τ, 0) with τ = 2λ‖q‖₁. For every set G of entries
-Σ_G |p|/(1/(2λ) + |G|) is at most τ, with equality for the set of live entries: the algorithms differ in how
-they find that set, and share how q is computed from it.
+The solution is q_j = sign(p_j)·max(|p_j| − τ, 0) with τ = 2λ‖q‖₁. For every set G of entries,
+Σ_G |p|/(1/(2λ) + |G|) is at most τ, with equality for the set of live entries. The algorithms differ in how
+they find this set, and compute q from it in the same way.
 
-With the deficits δ_j = max|p| − |p_j| and v = max q, q_j is both |p_j| − τ and v − δ_j. The first is accurate
-where the entry is small, the second where q is small against the entry: so the largest entry never vanishes,
-however large λ, and 2λ‖q‖₁ = τ holds to relative precision. For the same reason sets are defined by deficits.
+With the deficits δ_j = max|p| − |p_j| and v = max q, q_j equals both |p_j| − τ and v − δ_j. The first is
+accurate for small entries, the second if q is small compared to the entry. The largest entry therefore never
+vanishes, even for large λ, and 2λ‖q‖₁ = τ holds to relative precision. For the same reason, sets are defined
+by deficits.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import numpy as np
 from ..._jit import cached_factory, jitable
 from ...errors import one_of
 
-# Each function sets its own floating-point flags, since a kernel that calls it may allow more. Inlined, as on
-# short vectors calls would take longer than the work.
+# Each function sets its own floating-point flags, since a calling kernel may allow more. Inlined because on
+# short vectors calls would dominate.
 exact = jitable(fastmath=False)
 
 LONG = 64
-"""From this length on, passes over the entries use vector instructions."""
+"""The vector length from which passes over the entries use SIMD instructions."""
 VERY_LONG = 2048
 FEWEST_LANES = 64
 MOST_LANES = 16_384
@@ -47,7 +48,7 @@ def live_in_order(q, largest, top):
     for i in range(q.size):
         x = abs(q[i])
         deficit = largest - x
-        # A product, since a branch would be hard to predict.
+        # A product instead of a hard-to-predict branch.
         lives = 1.0 if deficit < top else 0.0
         count += 1 if deficit < top else 0
         total += lives * x
@@ -58,14 +59,14 @@ def live_in_order(q, largest, top):
 
 @jitable(fastmath={"reassoc", "contract"})
 def live_in_any_order(q, largest, top):
-    """Return the sums of `live_in_order` up to rounding, much faster on long vectors."""
+    """Return the result of `live_in_order` up to rounding, much faster on long vectors."""
     count = 0
     total = 0.0
     deficits = 0.0
     for i in range(q.size):
         x = abs(q[i])
         deficit = largest - x
-        # A sum under a condition is not vectorised, a product is.
+        # Conditional sums are not vectorized; products are.
         lives = 1.0 if deficit < top else 0.0
         count += 1 if deficit < top else 0
         total += lives * x
@@ -77,8 +78,8 @@ def live_in_any_order(q, largest, top):
 def settle(q, largest, top, count, strength):
     """Return v, τ and the number of live entries, starting from any v and a guess of the number (−1: none).
 
-    This is Newton's method on a convex, piecewise linear function of v: after the first step v falls, and
-    each step cuts slope times value to a quarter at most.
+    This is Newton's method on a convex, piecewise linear function of v: after the first step v decreases, and
+    each step reduces slope times value to at most a quarter.
     """
     # Without overflow for large λ.
     own = 1.0 if strength <= 1.0 else 0.5 / strength
@@ -97,7 +98,7 @@ def settle(q, largest, top, count, strength):
         inverse = 1.0 / (own + each * count)
         tau = each * total * inverse
         top = (own * largest + each * deficits) * inverse
-        # No entry is dropped, or only by rounding.
+        # No entry is dropped except by rounding.
         settled = count == guess or (furthest < top and top <= before) or (top >= before and not first)
         first = False
     return top, tau, count
@@ -121,14 +122,14 @@ def find_by_sort(q, largest, strength, work):
 
 @exact
 def find_by_pivot(q, largest, strength, work):
-    """Algorithm 3: partition around random pivots, keep the half with the threshold. Expected O(d)."""
+    """Algorithm 3: partition around random pivots, keep the part with the threshold. Expected O(d)."""
     for i in range(q.size):
         work[i] = abs(q[i])
     low = 0
     high = work.size
     total = 0.0
     count = 0
-    # Park and Miller's generator suffices for pivots, and equal input gives equal output.
+    # Park and Miller's generator suffices for pivots and is deterministic.
     state = 20_210
     while low < high:
         state = state * 48_271 % 2_147_483_647
@@ -153,7 +154,7 @@ def find_by_pivot(q, largest, strength, work):
             else:
                 part += x
                 i += 1
-        # The largest entry is live at any strength, whatever the rounding.
+        # The largest entry is live at any strength, regardless of rounding.
         is_largest = count == 0 and greater == low
         if is_largest or pivot >= threshold_of(total + part, count + less - low, strength):
             total += part
@@ -174,7 +175,7 @@ def settle_heads(q, largest, top, strength, work):
     rows = q.size // lanes
     heads = work[:lanes]
     heads[:] = 0.0
-    # Indices that are provably not negative vectorise.
+    # Provably non-negative indices allow vectorization.
     table = q[: rows * lanes].reshape((rows, lanes))
     for r in range(rows):
         for j in range(lanes):
@@ -189,12 +190,12 @@ def settle_heads(q, largest, top, strength, work):
 
 @exact
 def find_by_filter(q, largest, strength, work):
-    """Settle the largest entries first. Ours.
+    """Settle the largest entries first (our algorithm).
 
-    Any set of entries bounds τ from below. The heads, a sixteenth of a long vector, include most of the live
-    entries where few are live; where many are, Newton's method needs few steps from anywhere.
+    Any set of entries bounds τ from below. If few entries are live, the heads, a sixteenth of a long vector,
+    include most of them; if many are, Newton's method needs few steps from any start.
     """
-    # The bound from the largest entry alone.
+    # The bound from the largest entry.
     top = largest / (1.0 + 2.0 * strength)
     count = -1
     if q.size >= VERY_LONG:
@@ -225,8 +226,8 @@ def copy_short(p, q):
 
 @exact
 def copy_long(p, q):
-    """Copy p to q, and return the bits of its largest size, where NaN is larger than infinity."""
-    # Maxima of integers vectorise; those of floats do not, since NaN is unordered.
+    """Copy p to q, and return the bits of its largest absolute value; NaN is larger than infinity."""
+    # Integer maxima are vectorized; float maxima are not, since NaN is unordered.
     bits = p.view(np.int64)
     largest = np.int64(0)
     for i in range(p.size):
@@ -237,7 +238,7 @@ def copy_long(p, q):
 
 @exact
 def prox_vector(find, p, strength, work, out):
-    """Write argmin_q ½‖q − p‖² + strength·‖q‖₁² into out, which may be p. NaN or infinity in p stays visible.
+    """Write argmin_q ½‖q − p‖² + strength·‖q‖₁² into out, which may be p. NaN and infinity propagate.
 
     `work` has the length of p.
     """
@@ -263,7 +264,7 @@ def prox_vector(find, p, strength, work, out):
 
 @exact
 def prox_by_filter(p, strength, work, out):
-    """Apply the operator. Ours; parameters as those of `prox_vector`."""
+    """Apply the operator by our algorithm; parameters as for `prox_vector`."""
     prox_vector(find_by_filter, p, strength, work, out)
 
 
@@ -280,7 +281,7 @@ def prox_by_pivot(p, strength, work, out):
 
 
 ALGORITHMS = {"filter": prox_by_filter, "sort": prox_by_sort, "random": prox_by_pivot}
-"""Algorithms by name: ours, Algorithm 2 and Algorithm 3."""
+"""The algorithms by name: ours, Algorithm 2 and Algorithm 3."""
 
 
 @cached_factory(exact=True)
@@ -303,7 +304,7 @@ def prox_squared_l1(M: np.ndarray, strength: float, algorithm: str | None = None
     M : (m, d) ndarray
         The vectors.
     strength : float
-        λ ≥ 0, with any step size already multiplied in.
+        λ ≥ 0, multiplied by the step size if there is one.
     algorithm : {"filter", "sort", "random"}, optional
         Ours (the default), Algorithm 2 or Algorithm 3 of atarashi2021.
 

@@ -1,4 +1,4 @@
-"""Soft thresholds of numbers and of norms."""
+"""Soft thresholding of numbers and norms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def soft(x, t):
 
 @jitable
 def entry_minimum(p, g, h, lam_p, t):
-    """Return the q that minimises g(q − p) + ½h(q − p)² + lam_p·q² + t|q|; p where all are 0."""
+    """Return the q that minimizes g(q − p) + ½h(q − p)² + lam_p·q² + t|q|; p if all coefficients are 0."""
     bend = h + 2.0 * lam_p
     if bend > 0.0:
         return soft(h * p - g, t) / bend
@@ -37,7 +37,7 @@ def norm(q):
 
 @jitable
 def shrink_norm(u, strength):
-    """Scale u so that its norm falls by `strength`, to zero at the least."""
+    """Scale u to reduce its norm by `strength`, at most to 0."""
     length = norm(u)
     if length <= strength:
         u[:] = 0.0

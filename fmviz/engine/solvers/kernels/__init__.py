@@ -1,1 +1,1 @@
-"""Compiled sweeps over entries and rows of P, with special ones for dense X and matrix factorization."""
+"""Compiled sweeps over entries and rows of P, with special versions for dense X and matrix factorization."""

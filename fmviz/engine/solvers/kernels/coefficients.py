@@ -14,9 +14,9 @@ from ...problem import Problem
 from ..base import working_loss
 from .sweeps import sample_weight, unit_weight
 
-# The square of a relative rounding error, with a margin for long sums.
+# The squared relative rounding error, with a margin for long sums.
 NOISE = 1e-28
-# The strength of the row operator where the smooth part is flat: larger than any entry, yet 0 times it is 0.
+# The strength of the row operator if the smooth part is flat: larger than any entry, but finite.
 BEYOND = 1e300
 
 
@@ -24,8 +24,8 @@ BEYOND = 1e300
 def coefficient_sweeps(loss: ScalarLoss, weight):
     """Return the kernel of coordinate descent on (1/N) Σ c ℓ(f) + Σ_s lam[s]|λ_s|, f linear in λ.
 
-    Z has shape (k, N): the kernel of every column on every row. It sweeps until no λ_s moves by more than
-    `tol` of the largest, or `most` times; f and λ are changed in place.
+    Z has shape (k, N): the kernel of every column on every row. Sweeps end when no λ_s changes by more than
+    `tol` times the largest one, or after `most` sweeps; f and λ are updated in place.
     """
     derivative = loss.derivative
 
@@ -69,12 +69,12 @@ def coefficient_sweeps(loss: ScalarLoss, weight):
 
 
 class CoefficientStep:
-    """The exact minimum over λ: an ℓ1-regularised convex problem, as λ_p multiplies Σ_s |λ_s|‖p_s‖^m.
+    """The exact minimum over λ: an ℓ1-regularized convex problem, since λ_p multiplies Σ_s |λ_s|‖p_s‖^m.
 
-    A column whose λ_s falls to 0 keeps its p_s, and may return once the others have moved.
+    A column whose λ_s becomes 0 keeps its p_s, and may return after the others have changed.
     """
 
-    # Precise enough to keep the objective monotone; the next epoch continues from here.
+    # Precise enough to keep the objective monotone; the next epoch continues from the result.
     tol = 1e-8
     most = 100
 
@@ -85,7 +85,7 @@ class CoefficientStep:
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
 
     def step(self, f: np.ndarray, P: np.ndarray, coefficients: np.ndarray) -> float:
-        """Fit λ in place, and with it f, the predictions shifted as by `working_loss`; return its change."""
+        """Fit λ and update f, shifted as in `working_loss`, in place; return the change of λ."""
         problem = self._problem
         values = [kernel.values(problem.design, P[:, b]) for b, kernel in self._model.parts(P.shape[1])]
         return coefficient_sweeps(self._loss, self._weight)(
@@ -109,7 +109,7 @@ class CoefficientStep:
 
 
 def coefficient_change(before: Parameters, after: Parameters) -> float:
-    """Return the largest change of a coefficient, relative to the largest one."""
+    """Return the largest change of a coefficient relative to the largest coefficient."""
     moved = float(np.abs(after.multipliers - before.multipliers).max(initial=0.0))
     size = max(float(np.abs(after.multipliers).max(initial=0.0)), moved)
     return moved / size if size else 0.0

@@ -1,7 +1,7 @@
 """Kernels of coordinate descent sweeps over the entries of P.
 
-For dense X and machines of second order, `dense_entry_sweep` makes the same steps in either order, passes
-over entries that are 0 and provably stay 0, and keeps the loss's derivatives.
+For dense X and second-order machines, `dense_entry_sweep` makes the same steps in either order, skips zero
+entries that provably stay 0, and stores the derivatives of the loss.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def power_value(square, degree):
 
 @jitable
 def power_slopes(p, square, degree):
-    """Return the first and the second derivative of ‖p‖^m in an entry p, given ‖p‖² with it."""
+    """Return the first and second derivative of ‖p‖^m in an entry p, given ‖p‖² including it."""
     if square <= 0.0:
-        # For degree 3 and more both vanish there.
+        # For degrees of 3 and above, both vanish there.
         return 0.0, 0.0
     inner = degree * square ** (0.5 * degree - 1.0)
     return inner * p, inner * (1.0 + (degree - 2) * p * p / square)
@@ -41,10 +41,10 @@ def power_slopes(p, square, degree):
 
 @jitable
 def power_minimum(p, g, h, c, others, degree):
-    """Return the q that minimises g(q − p) + ½h(q − p)² + c(others + q²)^(m/2), `others` ≥ 0.
+    """Return the q that minimizes g(q − p) + ½h(q − p)² + c(others + q²)^(m/2), `others` ≥ 0.
 
-    Newton's method from the minimum without the penalty, which lies beyond: on that side the slope is convex,
-    so the steps fall short of the root and never cross it.
+    Newton's method from the minimum without the penalty, which lies beyond the root: on that side the slope
+    is convex, and the steps never cross the root.
     """
     if h <= 0.0:
         return 0.0 if c > 0.0 else p
@@ -65,7 +65,7 @@ def power_minimum(p, g, h, c, others, degree):
 
 
 _MOST_TRIALS = 50
-# The required decrease, as a share of the one predicted by the slope.
+# The required decrease, as a fraction of the decrease predicted by the slope.
 _ARMIJO = 1e-4
 
 
@@ -81,20 +81,20 @@ def entry_sweep(
 ):
     """Return the kernel of sweeps over the entries of some columns of P ([A] Alg. 1, 4; [B] Section 7).
 
-    Where K is linear in an entry the step is closed: with g the derivative of the risk and h its Lipschitz
-    constant, it is the minimum of g·q + ½h(q − p)² + lam_p·q² + lam·ω(q), which the penalty's view returns.
-    It lowers the objective in any order. Where K is not linear, the objective along the entry need not be
-    convex: the step is Newton's where the curvature is positive, else that of Gauss and Newton, and is halved
-    until the objective falls by a share of the decrease predicted by the slope (Armijo). `lam_p` is the
-    weight of ‖p_s‖ to the `power`; a power above 2 has no Ω. Columns are swept one after the other or,
-    `by_features`, interleaved at every feature, where no column's state depends on another column.
+    If K is linear in an entry, the step has a closed form: with the derivative g of the risk and its
+    Lipschitz constant h, it is the minimum of g·q + ½h(q − p)² + lam_p·q² + lam·ω(q), computed by the view of
+    the penalty. It decreases the objective in any order. If K is not linear, the objective along the entry
+    need not be convex: the step is a Newton step for positive curvature, otherwise a Gauss–Newton step,
+    halved until the decrease is a given fraction of that predicted by the slope (Armijo). `lam_p` is the
+    weight of ‖p_s‖ to the `power`; powers above 2 have no Ω. Columns are swept in sequence or, with
+    `by_features`, interleaved at every feature, provided that the states of the columns are independent.
 
     The kernel takes the arguments of all `repeated` sweeps; X by columns, y and the sample weights c; f, the
-    predictions shifted as by `working_loss`, shape (N,); P, shape (k, d), and the `coefficients` of its
-    columns, shape (k,); the view's `state`; `moments`, the Σ c x_j² of every column of X, which scales
+    predictions shifted as in `working_loss`, shape (N,); P, shape (k, d), and the `coefficients` of its
+    columns, shape (k,); the `state` of the view; `moments`, the Σ c x_j² of every column of X, which scales
     rounding errors of slopes; `caches` of the penalty, a row for each column of P or one for all; μ, the
-    loss's parameters, lam_p, shape (k,), with the penalty's own quadratic part, and lam. With `live_only` the
-    entries that are 0 are passed over. It changes f, P and the state in place.
+    parameters of the loss, lam_p, shape (k,), including the quadratic part of the penalty, and lam. With
+    `live_only`, zero entries are skipped. It updates f, P and the state in place.
     """
     row, value = storage.row, storage.value
     loss_value, derivative, second = loss.value, loss.derivative, loss.second
@@ -138,7 +138,7 @@ def entry_sweep(
             live = np.zeros(rank, dtype=np.int64)
             squares = np.zeros(rank)
             scales = np.zeros(rank)
-            # The columns of P that are interleaved at a feature.
+            # The columns of P interleaved at a feature.
             together = rank if by_features else 1
             for first in range(0, rank, together):
                 last = first + together
@@ -194,7 +194,8 @@ def entry_sweep(
                                     c_df = weight(weights, n) * df
                                     g += derivative(f[n], y[n], theta) * c_df
                                     h += c_df * df
-                                # A rounding error of a slope over the square of another is not a step.
+                                # The rounding error of a slope divided by the square of another is not a
+                                # step.
                                 if h <= NOISE * scales[s] * scales[s] * moments[j]:
                                     g = 0.0
                                     h = 0.0
@@ -275,32 +276,32 @@ def entry_sweep(
     return sweeps
 
 
-# Margin for rounding errors in the length of a path.
+# A margin for rounding errors in the length of a path.
 ROOM = 1.0 + 1e-9
 
 
 def stores_slope(loss: ScalarLoss) -> bool:
-    """Return whether derivatives are kept in a separate array; for a residual f itself is the derivative."""
+    """Return whether derivatives are stored in a separate array; for residual losses f is the derivative."""
     return not loss.is_residual
 
 
 class Screen(NamedTuple):
-    """Bounds by which a sweep skips entries that are 0 and provably stay 0.
+    """Bounds for skipping zero entries that provably stay 0.
 
-    The slope at p_js = 0 is ⟨x_j, v⟩/N with v = c ℓ'(f) · a_s. So it moves by at most ‖x_j‖/N times the
-    length of the path of v since it was last computed, and while it is below the threshold the entry
-    stays 0. By features, a step on another component moves v by ‖a_s‖_∞ ‖c Δℓ'(f)‖ at most.
+    The slope at p_js = 0 is ⟨x_j, v⟩/N with v = c ℓ'(f) · a_s. It changes by at most ‖x_j‖/N times the length
+    of the path of v since it was last computed, and while it is below the threshold, the entry stays 0. In
+    sweeps by features, a step on another component changes v by at most ‖a_s‖_∞ ‖c Δℓ'(f)‖.
 
     Attributes
     ----------
     norms : (d,) ndarray
         ‖x_j‖.
     slopes : (k, d) ndarray
-        |⟨x_j, v⟩|/N when last computed; infinite where the entry was not 0 then.
+        |⟨x_j, v⟩|/N when last computed; infinite if the entry was then non-zero.
     marks : (k, d) ndarray
         `paths` of the component at that time.
     paths : (k,) ndarray
-        The length of the path of v so far, or more.
+        An upper bound on the length of the path of v so far.
     ends : (k, N) ndarray
         v at the end of the component's last sweep.
     heaviest : float
@@ -319,7 +320,7 @@ class Screen(NamedTuple):
 def multiply(A, which, u, products):
     """Write ⟨A[s], u⟩ to `products` for every s in `which`.
 
-    Four are taken together: u is then read a quarter as often.
+    Four are processed together, which quarters the reads of u.
     """
     fours = which.size // 4
     for block in range(fours):
@@ -344,9 +345,9 @@ def multiply(A, which, u, products):
 def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features: bool):
     """Return the kernel of sweeps over the entries of P, column by column or, `by_features`, row by row.
 
-    Arguments as for `entry_sweep`, with A = (XP)ᵀ, shape (k, N), for the state. `slope` is work space for the
-    ℓ'(f) of every row, shape (N,), updated with f, and empty where it is not kept (`stores_slope`); `largest`
-    holds the largest |A| of every column so far, and `screen` the bounds for skipping zeros, see `Screen`.
+    Arguments are as for `entry_sweep`, with the state A = (XP)ᵀ, shape (k, N). `slope` is work space for
+    ℓ'(f) of every row, shape (N,), updated with f, and empty if not stored (`stores_slope`); `largest`
+    contains the largest |A| of every column so far, and `screen` the bounds for skipping zeros, see `Screen`.
     """
     value, derivative = DENSE.value, loss.derivative
     begin, threshold = penalty.begin, penalty.threshold
@@ -390,7 +391,7 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
             which = np.empty(rank, dtype=np.int64)
             products = np.empty(rank)
             force = np.empty(n_samples if by_features else 0)
-            # The columns of P that are interleaved at a feature.
+            # The columns of P interleaved at a feature.
             together = rank if by_features else 1
             for first in range(0, rank, together):
                 last = first + together
@@ -402,7 +403,7 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                     live = 0
                     for j in range(d):
                         live += P[s, j] != 0.0
-                    # No entry has a slope while all others of its component are 0.
+                    # Slopes are 0 while all other entries of the component are 0.
                     exists[s] = live > 0
                     if live == 0:
                         continue
@@ -469,8 +470,8 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                         g /= n_samples
                         screen.slopes[s, j] = abs(g) if p == 0.0 else inf
                         screen.marks[s, j] = screen.paths[s]
-                        # The only live entry of a component has no slope, up to rounding errors; a step of
-                        # one rounding error over the square of another must not be taken.
+                        # The only live entry of a component has zero slope up to rounding errors; a rounding
+                        # error divided by the square of another is not a step.
                         bend = h
                         if h <= NOISE * largest[s] * largest[s] * moments[j]:
                             g = 0.0
@@ -509,7 +510,7 @@ def dense_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight, by_features:
                                     moved += v * v
                             screen.paths[s] += sqrt(moved)
                             if by_features:
-                                # |ℓ'(f)| has moved by μ|Δf| at most, and f by step·df.
+                                # |ℓ'(f)| has changed by at most μ|Δf|, and f by step·df.
                                 turned = mu * abs(step) * sqrt(screen.heaviest * bend)
                                 tops[s] += abs(step) * screen.norms[j]
                                 for r in range(rank):

@@ -1,6 +1,6 @@
-"""Kernels of sweeps for matrix factorization, where every row of X is a pair of ones.
+"""Kernels of sweeps for matrix factorization, in which every row of X is a pair of ones.
 
-The row's other feature then gives all of ⟨p_:,s, x⟩ − x_j p_js: neither XP nor its updates are needed.
+The other feature of the row then determines ⟨p_:,s, x⟩ − x_j p_js; neither XP nor its updates are needed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _VECTORS = 8
 
 @named()
 def add_products(first, second, P, f):
-    """Add ⟨p_a, p_b⟩ to f for every row of X, whose features are a = first[n] and b = second[n]."""
+    """Add ⟨p_a, p_b⟩ to f for every row n of X with the features a = first[n] and b = second[n]."""
     for n in range(f.size):
         p, q = P[first[n]], P[second[n]]
         total = 0.0
@@ -44,23 +44,23 @@ def predict_pairs(design: Design, partners: Partners, P: np.ndarray, w: np.ndarr
 
 
 class Lanes(NamedTuple):
-    """The entries of X in the order in which `pair_entry_sweep` reads them, and its work arrays.
+    """The entries of X in the order of `pair_entry_sweep`, and its work arrays.
 
-    For every column, first come the entries whose partner is swept before it, then those whose partner is
-    swept after. Each part ends in entries without effect, of partner d, up to a multiple of four.
+    Every column consists of the entries whose partner is swept before it, followed by those whose partner is
+    swept after. Each part is padded to a multiple of four by entries without effect, with partner d.
 
     Attributes
     ----------
     partners, rows : (L,) unsigned ndarrays
         The other feature of the entry's row, and the row.
     edges : (2d + 1,) int64 ndarray
-        Where the parts begin.
+        The beginnings of the parts.
     y, weights : (L + 8,) ndarrays
-        Target and sample weight of the entry's row; `weights` is empty where all are 1.
+        Target and sample weight of the entry's row; `weights` is empty if all are 1.
     predictions : (L,) ndarray
         Work space for the predictions.
     table : (d + 1, 2) ndarray
-        Work space: every feature's entry now, and at the end of the component before.
+        Work space: every feature's current entry, and its entry at the end of the previous component.
     steps : (d + 1,) ndarray
         Work space: every feature's last step.
     work : (2, longest column + 8) ndarray
@@ -105,7 +105,7 @@ def _layout(design: Design, partners: Partners) -> tuple[np.ndarray, np.ndarray,
     """Return `partners`, `rows` and `edges` of `Lanes`."""
     d = design.n_features
     column = np.repeat(np.arange(d), np.diff(design.columns.indptr))
-    # Neighbours in memory have neighbouring partners, too.
+    # Neighbours in memory also have neighbouring partners.
     order = np.lexsort((partners.other, column))
     part = (2 * column + (partners.other > column))[order]
     counts = np.bincount(part, minlength=2 * d)
@@ -121,19 +121,19 @@ def _layout(design: Design, partners: Partners) -> tuple[np.ndarray, np.ndarray,
 
 @cached_factory()
 def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
-    """Return the kernel of sweeps over the entries of P as `entry_sweep` makes them.
+    """Return the kernel of sweeps over the entries of P, equivalent to `entry_sweep`.
 
-    The arguments that are not those of `entry_sweep` are the fields of `Lanes`. A prediction is stored twice,
-    at its row's entries in both columns, so that the predictions of a column are contiguous and never
-    gathered. When a column is visited, it adds the steps of its partners since its last visit. Let p be its
-    own entry and q its partner's, P and Q their values after the previous component. Where the partner is
-    swept before, the stored prediction precedes the last step of p: missing are that step times Q, and the
-    present step of q times p. Where it is swept after, the stored prediction lacks the share of the previous
-    component, PQ.
+    The arguments that differ from those of `entry_sweep` are the fields of `Lanes`. Predictions are stored
+    twice, at the entries of the row in both columns, to make the predictions of a column contiguous. When a
+    column is visited, the steps of its partners since the last visit are added. Let p be its entry and q its
+    partner's, and P and Q their values after the previous component. If the partner is swept before, the
+    stored prediction precedes the last step of p: that step times Q, and the current step of q times p, are
+    missing. If it is swept after, the stored prediction lacks the contribution PQ of the previous component.
     """
     derivative = loss.derivative
     begin, minimum, update = penalty.begin, penalty.minimum, penalty.update
-    # Derivatives with cheap updates are expensive to compute: this is done in vectors, from an array.
+    # Derivatives with cheap updates are expensive to compute and therefore computed in vectors, from an
+    # array.
     dear = loss.nudged is not None
 
     def sweeps(
@@ -186,7 +186,7 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
                     own = steps[j]
                     was = table[j, 1]
                     stays = live_only and p == 0.0
-                    # Sums in four parts, which need not wait for each other.
+                    # Sums in four independent parts.
                     g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
                     h0, h1, h2, h3 = 0.0, 0.0, 0.0, 0.0
                     if not (stays and own == 0.0 and was == 0.0):
@@ -199,7 +199,7 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
                         )
                         before = (edges[2 * j + 1] - here) // 4
                         for block in range(before):
-                            # Unsigned: a kernel need not ask whether an index counts from the end.
+                            # Unsigned: a kernel need not check for negative indices.
                             i: Any = np.uint64(4 * block)
                             n0, n1, n2, n3 = at[i], at[i + 1], at[i + 2], at[i + 3]
                             d0, d1, d2, d3 = table[n0, 0], table[n1, 0], table[n2, 0], table[n3, 0]
@@ -249,8 +249,8 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
                     if not stays:
                         g = ((g0 + g1) + (g2 + g3)) / n_samples
                         h = (h0 + h1) + (h2 + h3)
-                        # An entry that is a rounding error beside the others gives a slope that is one as
-                        # well: divided by the entry's square it would overflow.
+                        # A negligible entry gives a negligible slope, which would overflow when divided by
+                        # the square of the entry.
                         if h <= NOISE * largest * largest * moments[j]:
                             g = 0.0
                             h = 0.0
@@ -278,9 +278,9 @@ def pair_entry_sweep(loss: ScalarLoss, penalty: EntryView, weight):
 
 @cached_factory()
 def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
-    """Return the kernel of sweeps over the rows of P as `row_sweep` makes them.
+    """Return the kernel of sweeps over the rows of P, equivalent to `row_sweep`.
 
-    P has shape (d, k), by `row_sweep.in_lines`; `other` holds the partner of every entry of X. `sizes`, shape
+    P has shape (d, k), by `row_sweep.in_lines`; `other` has the partner of every entry of X. `sizes`, shape
     (d,), and `slope`, shape (longest column,), are work space.
     """
     derivative = loss.derivative
@@ -335,7 +335,7 @@ def pair_row_sweep(loss: ScalarLoss, penalty: RowView, weight):
                     u[i] = c * derivative(f[n], y[n], theta)
                     bend += c * sizes[at[i]]
                 g[:] = 0.0
-                # Four partners are taken together: g is then read and written a quarter as often.
+                # Four partners are processed together, which quarters the reads and writes of g.
                 fours = at.size // 4
                 for block in range(fours):
                     i = 4 * block

@@ -13,14 +13,14 @@ from ...penalties.operators.thresholds import norm
 from .coefficients import BEYOND, NOISE
 from .sweeps import end_sweep
 
-# Numbers in a cache line.
+# The number of doubles in a cache line.
 _LINE = 8
 
 
 def in_lines(M: np.ndarray) -> np.ndarray:
-    """Return a copy of M, shape (n, k), whose rows start cache lines and are padded with zeros.
+    """Return a copy of M, shape (n, k), with rows aligned to cache lines and padded with zeros.
 
-    Loops over a row then touch no line of its neighbours and need no remainder, and the zeros stay 0.
+    Loops over a row then touch no cache line of its neighbours and need no remainder; the zeros stay 0.
     """
     n, k = M.shape
     wide = -(-k // _LINE) * _LINE
@@ -62,19 +62,19 @@ def row_sweep(
 ):
     """Return the kernel of sweeps over the rows of a block of P ([A] Algorithm 6).
 
-    f is linear in a row, so that its risk is below a parabola of curvature μ/N Σ_n c_n ‖∂f(x_n)/∂p_j‖²: the
-    step is the minimum of that parabola plus the penalty. With `search` the first trial uses the second
-    derivative of the loss instead, and is multiplied by rho until the objective falls by the share sigma of
-    the decrease predicted by the slope (Tseng and Yun 2009), at most `most_trials` times, after which the row
-    stays.
+    f is linear in a row, and the risk is bounded by a parabola of curvature μ/N Σ_n c_n ‖∂f(x_n)/∂p_j‖²: the
+    step is the minimum of this parabola plus the penalty. With `search`, the first trial uses the second
+    derivative of the loss instead, and the step is multiplied by rho until the decrease of the objective is
+    the fraction sigma of that predicted by the slope (Tseng and Yun 2009), at most `most_trials` times, after
+    which the row is left unchanged.
 
     The kernel takes the arguments of all `repeated` sweeps; X by columns, y and the sample weights c; f, the
-    predictions shifted as by `working_loss`, shape (N,); P, shape (d, k), by `in_lines`; the `coefficients`
-    of its columns, shape (k,), 0 where P is padded, which are used if `weighted` and are 1 if not; the
-    view's `state`; `moments`, the Σ c x_j² of every column of X, which scales rounding errors of slopes;
-    `places` and `work`, of shapes (longest column,) and (4, longest column); the penalty's cache; μ, the
-    loss's parameters, lam_p with the penalty's own quadratic part, and lam. With `live_only` the rows that
-    are 0 are passed over. It changes f, P and the state in place.
+    predictions shifted as in `working_loss`, shape (N,); P, shape (d, k), by `in_lines`; the `coefficients`
+    of its columns, shape (k,), 0 for padding, used if `weighted` and otherwise 1; the `state` of the view;
+    `moments`, the Σ c x_j² of every column of X, which scales rounding errors of slopes; `places` and `work`,
+    of shapes (longest column,) and (4, longest column); the cache of the penalty; μ, the parameters of the
+    loss, lam_p including the quadratic part of the penalty, and lam. With `live_only`, zero rows are skipped.
+    It updates f, P and the state in place.
     """
     row, value = storage.row, storage.value
     loss_value, derivative, second_of = loss.value, loss.derivative, loss.second
@@ -146,8 +146,8 @@ def row_sweep(
                 if search:
                     for s in range(rank):
                         bend = max(bend, h[s] / n_samples)
-                    # Only tiny values can be rounding errors, or those of a loss that is flat here: only then
-                    # the sum of squares is needed to decide.
+                    # Only tiny values can be rounding errors, or come from a flat loss; only then is the
+                    # sum of squares needed to decide.
                     size = mu / n_samples * rank * scale * scale * moments[j]
                     if bend <= NOISE * size or bend + 2.0 * lam_p <= 1e-9 * size:
                         for i in range(count):
@@ -165,7 +165,7 @@ def row_sweep(
                             bend = 0.0
                             trace = 0.0
                         trace *= mu / n_samples
-                        # Where the loss is flat, the Lipschitz bound replaces the second derivative.
+                        # If the loss is flat, the Lipschitz bound replaces the second derivative.
                         if bend + 2.0 * lam_p <= 1e-12 * trace:
                             bend = trace
                 else:

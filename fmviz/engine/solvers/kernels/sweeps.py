@@ -1,11 +1,10 @@
-"""Parts of all kernels of sweeps: sample weights, and the end of one of several sweeps in a call.
+"""Common parts of all kernels of sweeps: sample weights, and the end of a sweep.
 
-With several sweeps a call, threads seldom wait for the interpreter's lock. Each kernel of sweeps has the loop
-in its own source, since a sweep that a loop calls would be compiled twice. Its first arguments are the
-largest number of sweeps, `most`; `enough`, the relative change of P that ends them earlier; all of P in its
-solver's layout, flat; and `outcomes`, whose row s takes P after sweep s, without rows where they are not
-needed. It returns the number of sweeps, and the largest and the last change relative to the largest entry of
-P.
+Several sweeps per call reduce waiting for the interpreter lock. Each kernel has the loop in its own source,
+since a sweep called from a loop would be compiled twice. Its first arguments are the maximum number of
+sweeps, `most`; `enough`, the relative change of P at which they end; P in the layout of the solver, flat; and
+`outcomes`, whose row s receives P after sweep s, without rows if not needed. It returns the number of sweeps,
+and the largest and the last change relative to the largest entry of P.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from ..._jit import jitable
 
 @jitable
 def end_sweep(outcomes, sweep, P, moved):
-    """Write P to the outcomes as that of number `sweep`, if there is room; return its relative change.
+    """Write P to row `sweep` of the outcomes, if it exists; return the relative change.
 
-    `P` is flat, and the sweep changed no entry by more than `moved`.
+    `P` is flat, and the largest change of an entry in the sweep is `moved`.
     """
     if sweep < outcomes.shape[0]:
         for i in range(P.size):

@@ -1,4 +1,4 @@
-"""Kernel of stochastic steps that apply the proximal operator to all of P, O(dk) each."""
+"""Kernel of stochastic steps that apply the proximal operator to all of P, at O(dk) per step."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def add_gradient(G, M, js, xs, count, A, slope):
 
 @cached_factory(exact=True)
 def dense_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
-    """Return the kernel of one epoch of (mini-batch) PSGD with the operator on all of P at every step.
+    """Return the kernel of an epoch of (mini-batch) PSGD with the operator on all of P at every step.
 
-    ``order`` lists the samples; batches of ``batch`` follow each other in it, the last one shorter. A step
-    takes the mean gradient of its batch. M is Pᵀ, shape (k, d), updated in place like w; the arrays of
-    `Steps` have an entry a batch; ``own`` are the operator's parameters. Returns the bias and whether all
-    stayed finite.
+    ``order`` lists the samples in consecutive batches of ``batch``, the last one shorter. A step uses the
+    mean gradient of its batch. M is Pᵀ, shape (k, d), updated in place like w; the arrays of `Steps` have one
+    entry per batch; ``own`` are the parameters of the operator. Returns the bias and whether all values are
+    finite.
     """
     row, value, derivative, shrink = storage.row, storage.value, loss.derivative, operator.shrink
 

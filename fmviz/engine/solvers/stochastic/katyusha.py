@@ -7,13 +7,12 @@ With the snapshot S, its full gradient ∇F(S) and a batch B of samples, an inne
     Z' = argmin_Q ⟨g, Q⟩ + ‖Q − Z‖²/(2α) + λ_p‖Q‖² + λΩ(Q),   α = η₀/τ
     Y' = X + τ(Z' − Z)                                          (Option II)
 
-and the next snapshot is the mean of the Y' (his weights for no strong convexity, σ = 0). η₀ stands for his
-1/(3L), kept constant as in [A] C.2, and his τ₂ is ½. The theory is for convex problems; for FMs it is a
-heuristic.
+and the next snapshot is the mean of the Y' (the paper's weights without strong convexity, σ = 0). η₀ is the
+paper's 1/(3L), constant as in [A] C.2, and τ₂ is ½. The theory is for convex problems; for FMs the method is
+a heuristic.
 
-A mean of sparse points is not sparse. A run therefore reports one proximal step of size η₀ from the
-snapshot along its full gradient, which the next epoch needs anyway; the iteration itself continues from the
-snapshot.
+A mean of sparse points is not sparse. A run therefore reports a proximal step of size η₀ from the snapshot
+along its full gradient, which the next epoch needs anyway; the iteration continues from the snapshot.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ from .sample_gradient import BEYOND
 def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
     """Return the kernel of the inner steps between two snapshots.
 
-    S, Z, Y and ∇F(S), `full`, are vectors (P, w, b), P column by column, of `rank` columns. Z and Y are
-    updated in place, and S is replaced by the next snapshot; ``own`` are the operator's parameters. Returns
-    whether all stayed finite. The operator takes all of P at every step: O(dk).
+    S, Z, Y and ∇F(S), `full`, are vectors (P, w, b), with P column by column, of `rank` columns. Z and Y are
+    updated in place, and S is replaced by the next snapshot; ``own`` are the parameters of the operator.
+    Returns whether all values are finite. The operator is applied to all of P at every step: O(dk).
     """
     row, value, derivative, shrink = storage.row, storage.value, loss.derivative, operator.shrink
 
@@ -98,7 +97,7 @@ def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
             if not size * max(alpha, 1.0) < BEYOND:
                 return False
             for first, last, factor, length in parts:
-                # Slices, since loops from 0 are vectorised.
+                # Slices, since loops from 0 are vectorized.
                 z, before, u, v = Z[first:last], old[first:last], full[first:last], G[first:last]
                 for i in range(z.size):
                     before[i] = z[i]
@@ -116,15 +115,15 @@ def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
 
 
 def _vector(at: Parameters) -> np.ndarray:
-    """Return (P, w, b) as one vector, P column by column."""
+    """Return (P, w, b) as a vector, with P column by column."""
     return np.concatenate([at.P.T.ravel(), at.w, [at.intercept]])
 
 
 class Katyusha(StochasticSolver):
-    """Variance-reduced proximal steps with momentum; an epoch is N inner samples and one full gradient.
+    """Variance-reduced proximal steps with momentum; an epoch is N inner samples and a full gradient.
 
-    The inner samples are drawn with replacement, as the theory requires. Each costs two gradients of a
-    sample, at the point and at the snapshot.
+    The inner samples are drawn with replacement, as the theory requires. Each requires two sample gradients,
+    at the current point and at the snapshot.
     """
 
     name: ClassVar[str] = "katyusha"
@@ -132,7 +131,13 @@ class Katyusha(StochasticSolver):
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("eta0", "float", 0.1, 1e-12, 1e6, log=True, symbol=r"\eta_0", help="The step size."),
         ParamSpec(
-            "tau", "float", 0.5, 1e-3, 0.5, symbol=r"\tau_1", help="The share of the newest point in a mix."
+            "tau",
+            "float",
+            0.5,
+            1e-3,
+            0.5,
+            symbol=r"\tau_1",
+            help="The weight of the newest point in the momentum.",
         ),
         MONOTONE,
     )
@@ -146,8 +151,8 @@ class Katyusha(StochasticSolver):
         if not penalty.convex and penalty.exact_prox:
             return WhyNot(
                 "not_convex",
-                f"{self.label} goes on from a mean of its iterates, and {penalty.label} is not convex: it "
-                "can be larger at a mean than at every point that enters it. Use PSGD, which takes no means.",
+                f"{self.label} continues from a mean of its iterates, but {penalty.label} is not convex: it "
+                "can be larger at the mean than at every iterate. Use PSGD, which takes no means.",
             )
         return super()._why_not(problem)
 
@@ -217,7 +222,7 @@ class Katyusha(StochasticSolver):
 
 
 class MiniBatchKatyusha(Katyusha):
-    """Katyusha whose inner steps take a batch of samples each."""
+    """Katyusha with a batch of samples per inner step."""
 
     name: ClassVar[str] = "mb_katyusha"
     label: ClassVar[str] = "MB-Katyusha"

@@ -21,12 +21,12 @@ def rescale(w, factor):
 
 @cached_factory(exact=True)
 def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
-    """Return the kernel of one epoch: O(nnz(x)·k) a step, times what `terms` and `lazy` cost.
+    """Return the kernel of an epoch: O(nnz(x)·k) per step, times the cost of `terms` and `lazy`.
 
-    It takes X by rows, y and the sample weights c; the sample `order`; the six arrays of `Steps`; P, shape
-    (d, k), and w, both updated in place; the bias and the loss's parameter; `period`, the number of
-    steps after which T is reset, at O(dk), before a long sum loses precision; the `columns` of `terms`; and
-    `grow`, one factor a step, see `Lazy`. It returns the bias and whether all stayed finite.
+    Its arguments are X by rows, y and the sample weights c; the sample `order`; the six arrays of `Steps`; P,
+    shape (d, k), and w, both updated in place; the bias and the parameter of the loss; `period`, the number
+    of steps after which T is reset, at O(dk), before a long sum loses precision; the `columns` of `terms`;
+    and `grow`, a factor per step, see `Lazy`. It returns the bias and whether all values are finite.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
     make_work, term_of, descend_along = terms.work, terms.term, terms.descend

@@ -1,4 +1,4 @@
-"""A safeguard for stochastic solvers that undoes epochs which raised the objective."""
+"""Safeguard for stochastic solvers that undoes epochs with an increased objective."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ MONOTONE = ParamSpec(
     "monotone",
     "bool",
     True,
-    help="Undo an epoch that raised the objective: one proximal gradient step on all samples takes its "
-    "place, and the stochastic steps are halved, to grow again with every epoch that is kept. Costs one "
-    "evaluation of the objective an epoch. Without it the noise of the samples keeps a run from settling, "
-    "and steps that are too long diverge.",
+    help="Undo epochs that increase the objective: a proximal gradient step on all samples replaces them, "
+    "and the stochastic step size is halved; it grows again with every accepted epoch. Costs one "
+    "evaluation of the objective per epoch. Without it, sampling noise prevents convergence, and too "
+    "large steps diverge.",
 )
 SHRINK = 0.5
 GROW = 1.25
 
 
 class Safeguard:
-    """Bold driver with a fallback: keep an epoch that did not raise the objective, replace any other.
+    """Bold driver with a fallback: accept epochs that do not increase the objective, replace others.
 
-    The stochastic steps of an epoch are multiplied by `scale`, at most 1. An epoch whose end lies above its
-    start, or is not finite, is undone, and the iterate makes one step of `PGD` instead, with its line
-    search; then `scale` is halved. An epoch that is kept raises `scale` by a quarter.
+    The stochastic steps of an epoch are multiplied by `scale`, at most 1. An epoch that ends above its start,
+    or is not finite, is undone; the iterate takes a step of `PGD` with line search instead, and `scale` is
+    halved. An accepted epoch increases `scale` by a quarter.
 
-    So the objective never rises. As PGD's steps require a decrease in proportion to the squared distance to
-    stationarity, a run whose epochs are rejected again and again tends to a stationary point, which
-    stochastic steps of a constant size do not.
+    The objective therefore never increases. Since PGD steps require a decrease proportional to the squared
+    distance to stationarity, a run with repeatedly rejected epochs converges to a stationary point, unlike
+    stochastic steps of constant size.
     """
 
     memory = ("scale", "_value", "_rescue")
@@ -48,7 +48,7 @@ class Safeguard:
         self._value = self.objective(parameters)
 
     def objective(self, at: Parameters) -> float:
-        """Return the objective; not finite where it overflows."""
+        """Return the objective; not finite on overflow."""
         problem, design = self._problem, self._problem.design
         with np.errstate(over="ignore", invalid="ignore"):
             if problem.model.columnar:
@@ -58,11 +58,11 @@ class Safeguard:
             return sum(problem.parts(at, f).values())
 
     def move(self, to: Parameters) -> None:
-        """Set another point to compare with, which is no worse than the present one."""
+        """Set another point to compare with, no worse than the current one."""
         self._value = self.objective(to)
 
     def accepts(self, end: Parameters) -> bool:
-        """Return whether an epoch may end there, and set the scale of the next one."""
+        """Return whether to accept an epoch that ends at a point, and set the scale of the next epoch."""
         value = self.objective(end)
         # Written with <=, so that NaN is rejected.
         if value <= self._value:
@@ -72,12 +72,12 @@ class Safeguard:
         return False
 
     def fallback(self, start: Parameters) -> tuple[Parameters, float]:
-        """Return the point after a rejected epoch, and the length of the step to it as in `PGD`."""
+        """Return the point after a rejected epoch, and the size of the step to it as in `PGD`."""
         self.scale *= SHRINK
         self._rescue.resume(start)
         change = self._rescue.epoch()
         end = self._rescue.parameters()
-        # PGD descends up to rounding; the objective as computed here decides.
+        # PGD descends up to rounding; the objective computed here decides.
         value = self.objective(end)
         if value <= self._value:
             self._value = value

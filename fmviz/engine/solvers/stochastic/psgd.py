@@ -30,13 +30,11 @@ STEP_PARAMS: tuple[ParamSpec, ...] = (
         "choice",
         "bottou",
         choices=SCHEDULES,
-        help="How the step size falls with the steps t taken: η₀/(1+η₀λt) (Bottou 2012, the paper's), η₀, "
-        "η₀/(1+2η₀λt) (optimal for curvature 2λ), or η₀/(t+1)^power.",
+        help="The step size after t steps: η₀/(1+η₀λt) (Bottou 2012, as in the paper), η₀, η₀/(1+2η₀λt) "
+        "(optimal for curvature 2λ), or η₀/(t+1)^power.",
     ),
-    ParamSpec(
-        "eta0", "float", 0.1, 1e-12, 1e6, log=True, symbol=r"\eta_0", help="The step size at the start."
-    ),
-    ParamSpec("power", "float", 0.5, 0, 2, help="Inverse scaling only: the exponent of t."),
+    ParamSpec("eta0", "float", 0.1, 1e-12, 1e6, log=True, symbol=r"\eta_0", help="The initial step size."),
+    ParamSpec("power", "float", 0.5, 0, 2, help="The exponent of t, for inverse scaling only."),
 )
 
 
@@ -47,14 +45,14 @@ def step_sizes(schedule: str, eta0: float, power: float, lam: float, first: int,
     ----------
     schedule : {"bottou", "constant", "optimal", "inverse_scaling"}
         η₀/(1 + η₀λt) ([A] C.2, after Bottou 2012), η₀, η₀/(1 + 2η₀λt), or η₀/(t+1)^power. The third is
-        1/(2λ(t + t₀)) with the t₀ that starts it at η₀: a term λ‖·‖² without ½ has curvature 2λ. Where
-        λ = 0, the first and the third are constant.
+        1/(2λ(t + t₀)) with t₀ such that it starts at η₀: a term λ‖·‖² without ½ has curvature 2λ. For λ = 0,
+        the first and the third are constant.
     eta0, power : float
         η₀ and the exponent.
     lam : float
         λ_p for the step on P, λ_w for the step on w and the bias.
     first, count : int
-        Which steps.
+        The first step and the number of steps.
     """
     t = np.arange(first, first + count, dtype=np.float64)
     if schedule == "constant":
@@ -65,7 +63,7 @@ def step_sizes(schedule: str, eta0: float, power: float, lam: float, first: int,
 
 
 class Steps(NamedTuple):
-    """Step t maps p to shrink(keep_p·p − step_p·g, cut), and likewise w and the bias without a shrink."""
+    """Coefficients of the steps p ↦ shrink(keep_p·p − step_p·g, cut), and likewise for w and the bias."""
 
     keep_p: np.ndarray
     step_p: np.ndarray
@@ -83,7 +81,7 @@ def make_steps(
     scale: float = 1.0,
     implicit: bool = True,
 ) -> Steps:
-    """Return the coefficients of `count` steps from step `first` on, with step sizes η times `scale`.
+    """Return the coefficients of `count` steps starting with step `first`, with step sizes η times `scale`.
 
     Implicit decay is [A] Eq. 28: argmin_q ⟨g, q⟩ + ‖q − p‖²/(2η) + λ_p‖q‖² + λΩ(q) is
     prox_{ηλr Ω}(r(p − ηg)) with r = 1/(1 + 2ηλ_p). It is stable at any η. Explicit decay is [A] Algorithm 5:
@@ -105,7 +103,7 @@ def make_steps(
     return Steps(keep_p, in_p, np.zeros(count), keep_w, linear * in_w, bias * in_w)
 
 
-# T is reset at O(dk) at most every so many steps, or every d steps: O(k) a step.
+# T is reset at O(dk) at most once per this number of steps, or per d steps: O(k) per step.
 _SHORTEST_PERIOD = 256
 
 BATCH = ParamSpec(
@@ -115,28 +113,29 @@ BATCH = ParamSpec(
     0,
     2**31 - 1,
     symbol="N_b",
-    help="Samples in a step; 0 takes N·d/nnz(X), where a step's gradient costs as much as its operator.",
+    help="The number of samples per step; 0 selects N·d/nnz(X), for which gradient and operator have equal "
+    "cost.",
 )
 
 
 def batch_size(problem: Problem, wanted: int) -> int:
-    """Return the samples in a batch: at most N, and N·d/nnz(X) for 0 ([A] C.2)."""
+    """Return the number of samples in a batch: at most N, and N·d/nnz(X) for 0 ([A] C.2)."""
     design = problem.design
     n, d = design.shape
     return min(n, wanted or max(1, round(n * d / max(1, design.nnz))))
 
 
 class StochasticSolver(Solver, ABC):
-    """Base class of stochastic solvers: epochs of steps, and the safeguard around them.
+    """Base class of stochastic solvers: epochs of steps, and their safeguard.
 
-    An epoch visits N samples. Each step takes one sample (or batch) and moves w, the bias and P at once, by
-    the gradients at the same point. With `monotone`, see `Safeguard`, the objective never rises; without
-    it, an epoch may raise it.
+    An epoch visits N samples. Each step uses one sample (or batch) and updates w, the bias and P jointly, by
+    the gradients at the same point. With `monotone`, see `Safeguard`, the objective never increases; without
+    it, an epoch may increase it.
     """
 
     diverged_hint: ClassVar[str] = (
-        "Lower eta0: a tenth of it is a good next try. If that is too slow, scale the features and the "
-        "target down. With monotone = True, such epochs are undone."
+        "Decrease eta0, for example to a tenth. If that is too slow, scale down the features and the target. "
+        "With monotone = True, such epochs are undone."
     )
 
     takes_parts: ClassVar[bool] = True
@@ -155,24 +154,24 @@ class StochasticSolver(Solver, ABC):
         if (model.columnar and not columns) or model.lifted:
             return WhyNot(
                 "no_sample_steps",
-                f"{self.label} steps along the gradient of one sample's prediction, which is implemented for "
+                f"{self.label} uses the gradient of a single prediction, which is implemented for "
                 "the second-order factorization machine"
                 f"{' and for sums of kernels of columns' if columns else ''} only, not for {model.label}.",
             )
         if model.columnar and penalty.matrix is None:
             return WhyNot(
                 "no_common_shrinkage",
-                f"{self.label} visits the features of one sample only, so between two visits a regularizer "
-                "must shrink entries of all orders by one amount, known in advance, as ℓ₂² and ℓ₁ do; "
+                f"{self.label} visits only the features of a sample. Between visits, the regularizer must "
+                "shrink entries of all orders by the same predictable amount, like ℓ₂² and ℓ₁; "
                 f"{penalty.label} does not. Use APGD, PCD or PBCD.",
             )
         if penalty.matrix is None:
             return WhyNot(
                 "no_operator",
-                f"{self.label} needs the proximal operator of the whole penalty at every step, and "
+                f"{self.label} needs the proximal operator of the penalty at every step, but "
                 f"{penalty.label} has none in closed form. "
                 + (
-                    "Use PCD or PBCD, which need it for one entry or row."
+                    "Use PCD or PBCD, which need it only for an entry or a row."
                     if penalty.separable
                     else "Use nmAPGD, which checks the objective after every inexact step, or SubGD."
                 ),
@@ -187,13 +186,13 @@ class StochasticSolver(Solver, ABC):
             self._guard.start(parameters, rng)
 
     def epoch(self) -> float:
-        """Make an epoch of stochastic steps.
+        """Run an epoch of stochastic steps.
 
-        The change is that of steps of full size; after an epoch that was undone it is the length of the
-        proximal gradient step.
+        The change refers to steps of full size; after an undone epoch, it is the size of the proximal
+        gradient step.
         """
         guard, before, t = self._guard, self.parameters(), self._t
-        # A diverging run overflows; the driver notices it by the change.
+        # A diverging run overflows; the driver detects it from the change.
         with np.errstate(over="ignore", invalid="ignore"):
             scale = 1.0 if guard is None else guard.scale
             finite = self._advance(scale)
@@ -202,14 +201,14 @@ class StochasticSolver(Solver, ABC):
                 return epoch_change(before, now.P, now.w, now.intercept) / scale
             if guard is None:
                 return float("inf")
-            # The steps of an epoch that was undone do not count.
+            # The steps of an undone epoch do not count.
             self._t = t
             now, change = guard.fallback(before)
             self._take(now)
             return change
 
     def for_other_rows(self, memory: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the random state, the count of steps and their scale."""
+        """Return the random state, the step count and the step scale."""
         state = {name: memory[name] for name in ("_rng", "_t")}
         if self.settings["monotone"] and (guard := memory.get("_guard")) is not None:
             state["_guard"] = {"scale": guard["scale"]}
@@ -222,22 +221,22 @@ class StochasticSolver(Solver, ABC):
 
     @abstractmethod
     def _take(self, parameters: Parameters) -> None:
-        """Continue from these parameters (copied), keeping only the count of steps."""
+        """Continue from these parameters (copied), keeping only the step count."""
 
     @abstractmethod
     def _advance(self, scale: float) -> bool:
-        """Make the steps of an epoch, their sizes multiplied by `scale`; return whether all stayed finite."""
+        """Run the steps of an epoch, scaled by `scale`; return whether all values are finite."""
 
     @abstractmethod
     def _here(self) -> Parameters:
-        """Return the present parameters, which the next epoch may overwrite."""
+        """Return the current parameters, which the next epoch may overwrite."""
 
     def parameters(self) -> Parameters:
         return self._here().copy()
 
 
 def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) -> float:
-    """Return the change of the parameters in an epoch, relative to the largest; inf where not finite."""
+    """Return the relative change of the parameters in an epoch; infinite if not all values are finite."""
     moved_p = float(np.abs(P - before.P).max(initial=0.0))
     moved_w = max(float(np.abs(w - before.w).max()), abs(bias - before.intercept))
     if not (np.isfinite(moved_p) and np.isfinite(moved_w)):
@@ -246,14 +245,14 @@ def epoch_change(before: Parameters, P: np.ndarray, w: np.ndarray, bias: float) 
 
 
 class PSGD(StochasticSolver):
-    """Take a proximal step along the gradient of one sample at a time: every sample once an epoch.
+    """Proximal stochastic gradient descent with single samples, each visited once per epoch.
 
     [A] 4.1 and 5.1 with Eq. 28; the exact sparse steps are ours.
 
-    For a sum of kernels of columns a step costs O(nnz(x)·m) for every column of order m. Where the
-    coefficients λ are fitted, each epoch begins with the exact fit of λ, and the step size of column s is
-    η/|λ_s|: a step of size η on √|λ_s| p_s. λ_p Σ|λ_s|‖p_s‖² is the plain squared norm of these, and K is
-    homogeneous, so all columns decay alike, as lazy updates need. A column with λ_s = 0 stays.
+    For a sum of kernels of columns, a step costs O(nnz(x)·m) per column of order m. If the coefficients λ are
+    fitted, each epoch begins with the exact fit of λ, and the step size of column s is η/|λ_s|: a step of
+    size η on √|λ_s| p_s. λ_p Σ|λ_s|‖p_s‖² is the squared norm of these, and K is homogeneous; all columns
+    therefore decay equally, as lazy updates require. A column with λ_s = 0 is unchanged.
     """
 
     name: ClassVar[str] = "psgd"
@@ -265,16 +264,17 @@ class PSGD(StochasticSolver):
             "choice",
             "auto",
             choices=("auto", "dense", "sparse"),
-            help="Apply the operator to all of P at every step (dense), or visit only the features of the "
-            "sample (sparse): the same iterates up to rounding. Auto is sparse for sparse data.",
+            help="Whether to apply the operator to all of P at every step (dense), or only visit the "
+            "features of the sample (sparse); the iterates are equal up to rounding. Auto is sparse for "
+            "sparse data.",
         ),
         MONOTONE,
     )
     memory: ClassVar[tuple[str, ...]] = (*StochasticSolver.memory, "_P", "_w", "_bias", "_coefficients")
     fits_coefficients: ClassVar[bool] = True
-    # Whether w and P decay by implicit steps, see `make_steps`.
+    # Whether w and P decay by implicit steps; see `make_steps`.
     implicit: ClassVar[bool] = True
-    # As the setting of this name, where there is none.
+    # The value of the setting of this name if there is none.
     operator: ClassVar[str] = "sparse"
 
     def prepare(self) -> None:
@@ -286,7 +286,7 @@ class PSGD(StochasticSolver):
             kinds = [kind_of(kernel) for _, kernel in model.blocks(problem.rank)]
             self._kinds = np.repeat(kinds, problem.rank).astype(np.int64)
         if "operator" in self.settings:
-            # Resolves "auto", so that the settings name the actual operator.
+            # Resolves "auto" to report the actual operator in the settings.
             self.settings["operator"] = self._path(self.settings["operator"])
         self._dense = self.settings.get("operator", self.operator) == "dense"
 
@@ -297,20 +297,20 @@ class PSGD(StochasticSolver):
         if self._kinds is not None:
             only, reason = (
                 "sparse",
-                f"steps of {problem.model.label} are made for the features of a sample only",
+                f"steps of {problem.model.label} visit only the features of a sample",
             )
         elif operator.lazy is None:
             only = "dense"
             reason = (
-                f"{problem.penalty.label} by rows shrinks every row at a pace of its own, which must be "
+                f"{problem.penalty.label} by rows shrinks every row by a different amount, which must be "
                 "computed for all rows at every step"
             )
         elif operator.pairs and make_steps(problem, self.settings, 0, 1).cut[0] >= 1.0:
-            # No schedule raises the step size, so the first step has the largest strength.
+            # No schedule increases the step size; the first step has the largest strength.
             only = "dense"
             reason = (
                 f"with eta0 = {self.settings['eta0']:g} and lambda_sparse = {problem.lambda_sparse:g} the "
-                f"operator of {problem.penalty.label} keeps one entry or row only, and is no longer a "
+                f"operator of {problem.penalty.label} keeps a single entry or row, and is no longer a "
                 "common offset"
             )
         if only and wanted not in ("auto", only):
@@ -362,14 +362,14 @@ class PSGD(StochasticSolver):
         return bias, finite
 
     def _run_lazy(self, rows: tuple[Any, ...], steps: Steps) -> tuple[float, bool]:
-        """Do as `_run_dense` by the kernel that visits the features of each sample only."""
+        """Like `_run_dense`, with the kernel that visits only the features of each sample."""
         problem, design, operator = self.problem, self.problem.design, self._operator
         grow = np.ones(steps.cut.size)
         if operator.pairs:
             # The operator of Ω_TI or Ω_CS equals a scaled one of the square, see `omega_ti.prox_pairs`.
             grow = 1.0 / (1.0 - steps.cut)
             steps = steps._replace(cut=0.5 * steps.cut * grow)
-        # Offsets are reset at O(dk) after this many steps: in an epoch without offsets never.
+        # Offsets are reset at O(dk) after this many steps; without offsets, never.
         period = max(_SHORTEST_PERIOD, design.n_features) if self.implicit else design.n_samples + 1
         trailing = self._w, self._bias, problem.loss.theta, design.longest_row, period
         kinds = design.storage, problem.loss.scalar
@@ -389,7 +389,7 @@ class PSGD(StochasticSolver):
 
 
 class MiniBatchPSGD(PSGD):
-    """Take a proximal step along the mean gradient of a batch of samples at a time ([A] 4.1 and C.2)."""
+    """Proximal stochastic gradient descent with mini-batches ([A] 4.1 and C.2)."""
 
     name: ClassVar[str] = "mb_psgd"
     label: ClassVar[str] = "MB-PSGD"
@@ -399,7 +399,7 @@ class MiniBatchPSGD(PSGD):
 
 
 class SGD(PSGD):
-    """Take a gradient step on one sample at a time, for the smooth objective of a canonical FM.
+    """Stochastic gradient descent for the smooth objective of a canonical FM.
 
     [A] Algorithm 5, with lazy updates after Duchi et al. (2011).
     """
@@ -414,8 +414,8 @@ class SGD(PSGD):
         if not penalty.smooth:
             return WhyNot(
                 "not_smooth",
-                f"SGD follows the gradient, and {penalty.label} has none at 0, just where it makes P "
-                "sparse: steps would jump across 0 and never stay there. Use "
+                f"SGD follows the gradient, but {penalty.label} is not differentiable at the zeros of P: "
+                "steps would jump across 0 and never stay there. Use "
                 f"{'PSGD' if penalty.exact_prox else 'nmAPGD'}, which takes proximal steps.",
             )
         return super()._why_not(problem)

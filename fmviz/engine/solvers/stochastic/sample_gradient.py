@@ -1,7 +1,7 @@
-"""Model-specific parts of lazy stochastic steps: one sample's kernel term, and its descent step.
+"""Model-specific parts of lazy stochastic steps: the kernel term of a sample, and its descent step.
 
-Every function takes the rows of P of the sample in the buffer R, shape (longest, columns), and its
-entries xs; `columns` is the pair (kinds of the columns, coefficients).
+Every function takes the rows of P of the sample in the buffer R, shape (longest, columns), and the entries xs
+of the sample; `columns` is the pair (kinds of the columns, coefficients).
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import numpy as np
 from ..._jit import jitable
 from ...models.columns import Anova, ColumnKernel, Polynomial
 
-# A run whose gradients exceed this counts as diverged: larger squares would not be finite.
+# Gradients beyond this count as divergence: the squares of larger values would not be finite.
 BEYOND = 1e140
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The parts of a kernel of stochastic steps that differ from model to model.
+    """The model-specific parts of a kernel of stochastic steps.
 
     Attributes
     ----------
     name : str
         Names the compiled kernel.
     work : callable
-        ``work(longest, rank, columns)``: the work space of the other two.
+        ``work(longest, rank, columns)``: the work space of the other functions.
     term : callable
-        ``term(R, xs, count, work, columns)``: f without bias and linear term; stores in `work` what
-        `descend` needs.
+        ``term(R, xs, count, work, columns)``: f without bias and linear term; stores intermediate results for
+        `descend` in `work`.
     descend : callable
         ``descend(R, xs, count, work, columns, keep, slope)``: replace R by keep·R − slope·∇f, and return
         the sum of sizes.
@@ -68,7 +68,7 @@ def pair_term(R, xs, count, A, columns):
 
 @jitable
 def descend(R, xs, count, A, columns, keep, slope):
-    """Replace R by keep·R − slope·∇f, and return the sum of sizes: not below `BEYOND` once anything diverges.
+    """Replace R by keep·R − slope·∇f, and return the sum of sizes, at least `BEYOND` on divergence.
 
     ∂f/∂p_js = x_j (Σ_i x_i p_is − x_j p_js) ([A] Algorithm 5, line 8).
     """
@@ -95,7 +95,7 @@ def slopes_and_tables(longest, rank, columns):
 
 @jitable
 def anova_column(R, xs, count, s, degree, scale, slopes, table, back):
-    """Return A^m of column s and write scale·∂A^m/∂R to `slopes`: forwards and backwards."""
+    """Return A^m of column s and write scale·∂A^m/∂R to `slopes`, by a forward and a backward pass."""
     for t in range(degree + 1):
         table[0, t] = 0.0
         back[t] = 0.0
@@ -118,7 +118,7 @@ def anova_column(R, xs, count, s, degree, scale, slopes, table, back):
 
 @jitable
 def subsets_column(R, xs, count, s, scale, slopes):
-    """Return Π_i (1 + x_i R_is) and write scale times its slopes, which need no division, to `slopes`."""
+    """Return Π_i (1 + x_i R_is) and write scale times its slopes, computed without division, to `slopes`."""
     product = 1.0
     for i in range(count):
         slopes[i, s] = scale * xs[i] * product
@@ -173,7 +173,7 @@ def descend_columns(R, xs, count, work, columns, keep, slope):
 
 
 COLUMNS = Terms("columns", slopes_and_tables, weighted_columns, descend_columns)
-"""Σ_s c_s K_s; `columns` is (`kinds_of` the columns, c). O(count·Σm) a sample."""
+"""The terms of Σ_s c_s K_s; `columns` is (`kinds_of` the columns, c). O(count·Σm) per sample."""
 
 
 def kind_of(kernel: ColumnKernel) -> int:
