@@ -102,6 +102,12 @@ _TABLE: dict[str, dict[str, Any]] = {
         "metavar": "COLUMN",
         "help": "the same as --use COLUMN=ignored",
     },
+    "--group": {
+        "default": "",
+        "metavar": "COLUMN",
+        "help": "rows of one value, such as a date or a person, stay on one side of every split; the column "
+        "is no feature unless --use says so",
+    },
     "--scaling": {
         "choices": ("standard", "range", "none"),
         "default": "standard",
@@ -254,7 +260,7 @@ def _of_file(arguments: argparse.Namespace) -> Fit:
     from fmviz.lab.runner import prepare, split
     from fmviz.lab.search.tuning import can_be_tuned, with_settings
     from fmviz.tables.encoded import encode
-    from fmviz.tables.recipe import columns_of
+    from fmviz.tables.recipe import columns_of, row_groups
 
     given = _given(arguments)
     # Validated before reading the data, which may take long.
@@ -262,7 +268,7 @@ def _of_file(arguments: argparse.Namespace) -> Fit:
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     columns = columns_of(source)
     recipe = _recipe(source, columns, name, arguments)
-    train, _ = split(len(source), asked.validation, asked.seed)
+    train, _ = split(len(source), asked.validation, asked.seed, row_groups(source, recipe))
     encoded = encode(source, recipe, train, columns)
     dataset, inside = Dataset.of_table(encoded, name, name), np.isin(encoded.rows, train)
     loss = "squared" if dataset.task == "regression" else "logistic"
@@ -359,10 +365,12 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     for option, column, _ in said:
         if column not in names:
             raise ValueError(f"{option} {column!r} is no column; there are {', '.join(names)}.")
+    group = " ".join(arguments.group.split())
+    if group and group not in names:
+        raise ValueError(f"--group {group!r} is no column; there are {', '.join(names)}.")
     rules = {choice.name: arguments.missing or choice.missing for choice in first.columns}
-    kinds = {choice.name: choice.kind for choice in first.columns} | {
-        name: kind for _, name, kind in said if kind
-    }
+    kinds = {choice.name: "ignored" if choice.name == group else choice.kind for choice in first.columns}
+    kinds |= {name: kind for _, name, kind in said if kind}
     return replace(
         first.corrected(Choice(column, kind, rules[column]) for column, kind in kinds.items()),
         target=targets[0] or first.target,
@@ -375,6 +383,7 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
         rare=first.rare if arguments.rare is None else arguments.rare,
         most_levels=arguments.most_levels,
         numbers=arguments.numbers,
+        group=group,
     )
 
 
