@@ -345,7 +345,8 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     """Return the default recipe of a file with the options of the command line."""
     from fmviz.tables.recipe import Choice, first_recipe
 
-    first = first_recipe(source, columns)
+    group = " ".join(arguments.group.split())
+    first = first_recipe(source, columns).grouped(group)
     names = [choice.name for choice in first.columns]
     if source.table is None and arguments.target is not None:
         raise ValueError(f"{name} is a libsvm file, whose first number is the target; leave --target out.")
@@ -355,6 +356,7 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     asked = " ".join((arguments.target or "").split())
     targets = [asked] if asked in names else [" ".join(name.split()) for name in asked.split(",")]
     said = [("--target", name, "") for name in targets] if asked else []
+    said += [("--group", group, "")] if group else []
     for text in arguments.use:
         column, sign, kind = text.rpartition("=")
         if not sign:
@@ -365,12 +367,10 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     for option, column, _ in said:
         if column not in names:
             raise ValueError(f"{option} {column!r} is no column; there are {', '.join(names)}.")
-    group = " ".join(arguments.group.split())
-    if group and group not in names:
-        raise ValueError(f"--group {group!r} is no column; there are {', '.join(names)}.")
     rules = {choice.name: arguments.missing or choice.missing for choice in first.columns}
-    kinds = {choice.name: "ignored" if choice.name == group else choice.kind for choice in first.columns}
-    kinds |= {name: kind for _, name, kind in said if kind}
+    kinds = {choice.name: choice.kind for choice in first.columns} | {
+        name: kind for _, name, kind in said if kind
+    }
     return replace(
         first.corrected(Choice(column, kind, rules[column]) for column, kind in kinds.items()),
         target=targets[0] or first.target,
@@ -383,7 +383,6 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
         rare=first.rare if arguments.rare is None else arguments.rare,
         most_levels=arguments.most_levels,
         numbers=arguments.numbers,
-        group=group,
     )
 
 

@@ -106,6 +106,11 @@ class Recipe:
         """All columns to predict."""
         return (self.target, *(name for name in self.also if name != self.target))
 
+    def grouped(self, group: str) -> Recipe:
+        """Return the recipe with a group column, which is then no feature."""
+        alone = (replace(choice, kind="ignored") for choice in self.columns if choice.name == group)
+        return replace(self.corrected(alone), group=group)
+
     @property
     def group_note(self) -> str:
         """A sentence on the column whose values stay together; empty without one."""

@@ -190,10 +190,11 @@ class Average:
         error = standard_error(gain, prepared.row_groups[1])
         better = bool(gain.mean() > error)
         compared = "better than" if better else "worse than" if gain.mean() < -error else "about as good as"
+        errors = abs(gain.mean()) / error if error else 0.0
         words = (
             f"Averaged over {draws} samples of a Bayesian machine, predictions of the rows kept out are "
-            f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, a difference "
-            f"of {abs(gain.mean()) / error if error else 0.0:.1f} standard errors."
+            f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, which differ "
+            f"by {errors:.1f} standard errors."
         )
         score = sampled if metric.better == "larger" else -sampled
         return cls(small, score, better, shown, words, *fit)

@@ -131,7 +131,7 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
     """Draw the table; what is changed in it goes to the setting ``columns``."""
     # The editor keeps its edits by itself, and adds them to the table that it is given. So it gets the same
     # table until the setting changes by something else.
-    about = (settings["file"], first.reading)
+    about = (settings["file"], first.reading, first.group)
     base = st.session_state.get(_BASE)
     if base is None or base["about"] != about or base["present"] != settings["columns"]:
         number = 0 if base is None else base["number"] + 1

@@ -37,7 +37,7 @@ from fmviz.ui.watching import done, failure
 
 _READING = tuple(field.name for field in fields(Reading))
 # Settings that a recipe has under the same name.
-_RECIPE = ("target", "task", "positive", "logarithm", "scaling", "rare", "numbers")
+_RECIPE = ("target", "task", "positive", "logarithm", "scaling", "rare", "numbers", "group")
 _HELP = {
     "kind": "What the file is.",
     "encoding": "How its bytes stand for letters. Choose another if words look wrong.",
@@ -127,6 +127,11 @@ TABLE: tuple[Setting, ...] = (
         1_000,
         help="Words in fewer rows than this share one feature, “(other)”; 1 keeps all.",
     ),
+    Text(
+        "group",
+        help="Rows of one value of this column, such as a date or a person, are all fitted to or all kept out. "
+        "The column is no feature unless the table above says so.",
+    ),
     ParamSpec(
         "rank", "int", 10, 1, 200, symbol="k", help="Columns of P; more can be told apart, and cost more."
     ),
@@ -182,12 +187,12 @@ def _bring(settings: Settings) -> None:
         st.error(plain(refused), icon=":material/block:")
     if settings.shows("example", "Example"):
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_first"):
-            st.markdown("First time here? See it with 20,000 flights from New York: which of them were late?")
+            st.markdown("First time here? See it with bike sharing: at which hours of which days do people ride?")
             widgets.action(
                 settings,
                 "example",
                 "Try the example",
-                icon=":material/flight_takeoff:",
+                icon=":material/pedal_bike:",
                 on_click=_example,
                 args=(settings,),
             )
@@ -255,7 +260,8 @@ def _example(settings: Settings) -> None:
     sample = library.example()
     words = Recipe(columns=tuple(Choice(word, "word", "impute") for word in sample.words))
     corrections = columns.corrections_of(Recipe(), words)
-    _take(settings, sample.data, sample.name, target=sample.target, columns=corrections, rare=5)
+    about = {"target": sample.target, "columns": corrections, "group": sample.group, "rare": 5}
+    _take(settings, sample.data, sample.name, **about)
 
 
 def open_set(settings: Settings, upload: Upload) -> None:
@@ -311,7 +317,7 @@ def _file(settings: Settings, linked: bool) -> None:
     if data is not None:
         brought.keep()
     profile = library.profile(file, reading)
-    first = first_recipe(profile.source, profile.columns)
+    first = first_recipe(profile.source, profile.columns).grouped(settings["group"])
     if first.target and settings["target"] not in {column.name for column in profile.columns}:
         # Suggested, until somebody has chosen.
         settings.set(target=first.target, rare=first.rare)
@@ -348,6 +354,16 @@ def _file(settings: Settings, linked: bool) -> None:
                     widgets.param(
                         settings, "rare", "Rows a word needs for a feature of its own", style="number"
                     )
+                others = [column.name for column in profile.columns if column.name not in recipe.targets]
+                widgets.control(
+                    settings,
+                    "group",
+                    st.selectbox,
+                    "Rows that stay together in splits",
+                    list(dict.fromkeys(("", settings["group"], *others))),
+                    format_func=lambda name: f"of one {name}" if name else "none",
+                    width=250,
+                )
         encoded = draw_size(settings, recipe, profile)
         draw_train(settings, recipe, encoded)
     strengths.draw(settings, recipe, encoded is not None, linked, top)
@@ -590,7 +606,8 @@ def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | No
         )
     # The table above says how columns were read, and what is asked stands there, too.
     said = [column.note for column in profile.columns if column.note]
-    _notes(note for note in size.notes if "`--" not in note and not any(words in note for words in said))
+    notes = [note for note in size.notes if "`--" not in note and not any(words in note for words in said)]
+    _notes([*notes, *filter(None, [recipe.group_note])])
     with st.expander("Features by column", icon=":material/view_column:"):
         st.dataframe(
             size.columns,

@@ -183,7 +183,7 @@ def _header(reading: Opened) -> None:
 def _empty(settings: Settings) -> None:
     """Draw a link that trains an example, unless a link hides the choice of a run."""
     if settings.shows("run"):
-        name = next(n for n in ("flights", "planted_interactions") if dataset_spec(n).unavailable() is None)
+        name = next(n for n in ("bike", "planted_interactions") if dataset_spec(n).unavailable() is None)
         with st.container(border=True, key="interactions_empty"):
             st.markdown("No run is chosen yet. Open one from *Train* or *Runs*, or train an example:")
             navigation.page_link(

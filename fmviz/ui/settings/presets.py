@@ -141,10 +141,10 @@ def presets() -> list[Preset]:
             card=True,
         ),
         _training(
-            "flights",
-            "Flights: who is late?",
-            "20,000 departures from New York, known by their timetable. Which pairs of facts predict delay?",
-            ":material/flight_takeoff:",
+            "bike",
+            "Bike sharing: when do people ride?",
+            "A year of hours in Washington, split by date. Hour and weekday together say what neither does alone.",
+            ":material/pedal_bike:",
             card=True,
         ),
         _training(
