@@ -35,7 +35,7 @@ SOURCE_COLUMNS = (
 # All of the table but counts that make up the target, and columns that follow from others.
 BIKE_COLUMNS = ["dteday", "mnth", "hr", "weekday", "holiday", "weathersit", "temp", "hum", "windspeed", "cnt"]
 BIKE_WORDS = {
-    "mnth": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(),
+    "mnth": ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
     "holiday": ["no", "yes"],
     "weekday": [WEEKDAYS[-1], *WEEKDAYS[:-1]],
     "weathersit": ["clear", "mist", "light rain", "heavy rain"],

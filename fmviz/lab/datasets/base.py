@@ -157,6 +157,18 @@ class Dataset:
         return Target(y, "real", np.array(self.targets)) if y.ndim == 2 else y
 
     @property
+    def contrast(self) -> str:
+        """Which classes an area under the ROC curve compares, in parentheses; empty for numbers."""
+        labels = self.class_labels or ()
+        if self.outputs and labels:
+            noun = {"ordinal": "steps", "several": "labels"}.get(self.task, "classes")
+            return f" (mean of {len(self.outputs):,} {noun})"
+        if not labels:
+            return ""
+        negative, positive = labels
+        return f" ({positive} against {'all others' if negative == f'not {positive}' else negative})"
+
+    @property
     def target_unit(self) -> str:
         """What stands in parentheses at the end of the target's name, up to a comma; else that name."""
         unit = _UNIT.search(self.target_name)

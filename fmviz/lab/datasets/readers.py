@@ -281,8 +281,8 @@ def table(files: Files, *, target: str, group: str, words: Sequence[str]) -> Fie
         with _opened(path) as file:
             source = read(file.read())
         columns = columns_of(source)
-        recipe = first_recipe(source, columns).grouped(group).corrected(Choice(name, "word") for name in words)
-        encoded = encode(source, replace(recipe, target=target), columns=columns)
+        recipe = first_recipe(source, columns).corrected(Choice(name, "word") for name in words)
+        encoded = encode(source, replace(recipe.grouped(group), target=target), columns=columns)
         return vars(Dataset.of_table(encoded, "", ""))
 
 

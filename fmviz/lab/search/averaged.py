@@ -182,6 +182,7 @@ class Average:
         target = Target.of(prepared.dataset.target_of(y))
         metric = METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(target.kind, "accuracy")]
         scale, title = metric.within(prepared.dataset.unit)
+        title += prepared.dataset.contrast if metric.name == "auc" else ""
         scores = posterior.scores(design.matrix), prepared.problem.model.scores(design, parameters)
         each = [measured(target.kind, Predictions(target, f)) for f in scores]
         sampled, own = (figures[metric.name] for figures in each)
@@ -193,8 +194,8 @@ class Average:
         errors = abs(gain.mean()) / error if error else 0.0
         words = (
             f"Averaged over {draws} samples of a Bayesian machine, predictions of the rows kept out are "
-            f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, which differ "
-            f"by {errors:.1f} standard errors."
+            f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, "
+            f"{errors:.1f} standard errors apart."
         )
         score = sampled if metric.better == "larger" else -sampled
         return cls(small, score, better, shown, words, *fit)

@@ -71,6 +71,15 @@ class ByColumns:
         return pairs[self.counted] if self.n_pairs is None else pairs.head(self.n_pairs)
 
     @property
+    def compared(self) -> str:
+        """The first error of the machine, beside those of the baselines; empty without rows kept out."""
+        if not self.errors:
+            return ""
+        rows, metric, *_ = self.errors[0]
+        each = [f"{number(row[metric])} for {row[rows]}" for row in reversed(self.errors)]
+        return f"{metric} {rows}: {'; '.join(each)}."
+
+    @property
     def sentences(self) -> list[str]:
         """How many pairs count, and what the chance line is."""
         pairs = self.effects.pairs
@@ -124,6 +133,7 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
         row: dict[str, Any] = {f"on {y.size:,} rows{of} kept out": name}
         for metric, value in measured(target.kind, Predictions(target, f)).items():
             scale, title = METRICS[metric].within(run.dataset.unit)
+            title += run.dataset.contrast if metric == "auc" else ""
             row[title] = scale * value
         rows.append(row)
     return tuple(rows)

@@ -129,8 +129,8 @@ TABLE: tuple[Setting, ...] = (
     ),
     Text(
         "group",
-        help="Rows of one value of this column, such as a date or a person, are all fitted to or all kept out. "
-        "The column is no feature unless the table above says so.",
+        help="Rows of one value of this column, such as a date or a person, are all fitted to, or all kept "
+        "out. The column is no feature unless the table above says so.",
     ),
     ParamSpec(
         "rank", "int", 10, 1, 200, symbol="k", help="Columns of P; more can be told apart, and cost more."
@@ -187,7 +187,9 @@ def _bring(settings: Settings) -> None:
         st.error(plain(refused), icon=":material/block:")
     if settings.shows("example", "Example"):
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_first"):
-            st.markdown("First time here? See it with bike sharing: at which hours of which days do people ride?")
+            st.markdown(
+                "First time here? See it with bike sharing: at which hours, on which days do we ride?"
+            )
             widgets.action(
                 settings,
                 "example",

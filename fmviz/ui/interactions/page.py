@@ -152,7 +152,11 @@ def _header(reading: Opened) -> None:
     # The most telling metric of predictions, and that of the truth.
     telling = {COLUMNS[name].on_rows: name for name in reversed(listed(run.last))}
     values = in_units({name: run.last[name] for name in telling.values()}, dataset.unit)
-    figures += [plain(f"{label} {value:.4g}") for label, value in values.items()]
+    of_classes = reading.full_dataset.contrast
+    figures += [
+        plain(f"{label}{of_classes if label.startswith('AUC') else ''} {value:.4g}")
+        for label, value in values.items()
+    ]
     with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
         st.markdown(
             f"**{plain(dataset.title)}**, {reading.experiment.model.label.lower()}: {plain(what)}. "

@@ -143,7 +143,7 @@ def presets() -> list[Preset]:
         _training(
             "bike",
             "Bike sharing: when do people ride?",
-            "A year of hours in Washington, split by date. Hour and weekday together say what neither does alone.",
+            "A year of hours in Washington. Hour and weekday together tell what neither does alone.",
             ":material/pedal_bike:",
             card=True,
         ),
