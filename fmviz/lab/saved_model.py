@@ -77,7 +77,7 @@ class SavedModel:
 
     Examples
     --------
-    ``SavedModel.load("late/model.npz")`` reads what ``fmviz fit --output late`` wrote. From Python:
+    ``SavedModel.load("rides/model.npz")`` reads what ``fmviz fit --output rides`` wrote. From Python:
 
     >>> import pandas as pd
     >>> from fmviz import Experiment

@@ -272,7 +272,7 @@ def measurements(
 
 
 def table(files: Files, *, target: str, group: str, words: Sequence[str]) -> Fields:
-    """Read a table by the rules of *Your data*, with numbers that are `words` and rows in groups."""
+    """Read a table by the rules of *Your data*, numbers as straight lines, some as words; rows in groups."""
     from fmviz.tables.encoded import encode
     from fmviz.tables.files import read
     from fmviz.tables.recipe import Choice, columns_of, first_recipe
@@ -282,7 +282,7 @@ def table(files: Files, *, target: str, group: str, words: Sequence[str]) -> Fie
             source = read(file.read())
         columns = columns_of(source)
         recipe = first_recipe(source, columns).corrected(Choice(name, "word") for name in words)
-        encoded = encode(source, replace(recipe.grouped(group), target=target), columns=columns)
+        encoded = encode(source, replace(recipe.grouped(group), target=target, numbers="line"), columns=columns)
         return vars(Dataset.of_table(encoded, "", ""))
 
 
