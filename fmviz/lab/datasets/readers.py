@@ -282,7 +282,9 @@ def table(files: Files, *, target: str, group: str, words: Sequence[str]) -> Fie
             source = read(file.read())
         columns = columns_of(source)
         recipe = first_recipe(source, columns).corrected(Choice(name, "word") for name in words)
-        encoded = encode(source, replace(recipe.grouped(group), target=target, numbers="line"), columns=columns)
+        encoded = encode(
+            source, replace(recipe.grouped(group), target=target, numbers="line"), columns=columns
+        )
         return vars(Dataset.of_table(encoded, "", ""))
 
 

@@ -187,9 +187,7 @@ def _bring(settings: Settings) -> None:
         st.error(plain(refused), icon=":material/block:")
     if settings.shows("example", "Example"):
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_first"):
-            st.markdown(
-                "First time here? See it with bike sharing: at which hours, on which days do we ride?"
-            )
+            st.markdown("First time here? See it with bike sharing by the hour: when do people ride?")
             widgets.action(
                 settings,
                 "example",
