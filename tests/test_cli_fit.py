@@ -14,6 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 from fmviz.lab.importing import import_upload
 from fmviz.lab.runner import Run
 from fmviz.lab.saved_model import SavedModel
+from fmviz.lab.search import averaged
 from fmviz.lab.uploads import library
 from fmviz.tables.recipe import first_recipe
 from fmviz.tables.source import Reading
@@ -116,6 +117,36 @@ def test_an_upload_is_fitted_by_its_recipe(tmp_path, command, table):
     assert report["metrics"]["RMSE, validation"] > 1
 
 
+def test_rows_of_a_group_stay_together_and_it_is_no_feature(file, table, tmp_path, command):
+    table["day"] = [f"d{i % 30}" for i in range(300)]
+    table.to_csv(file, index=False)
+    given = ("fit", file, "--target", "price", "--group", "day", *STRONG)
+    text = command(*given, "--output", tmp_path).out
+    assert "300 rows, 240 of them to train, 6 features" in text
+    assert "Rows of one day stay on one side of every split." in text
+    assert "on 60 rows of 6 day kept out" in text
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    model = SavedModel.load(tmp_path / "model.npz")
+    assert report["data"]["group"] == model.group == "day"
+    assert np.isfinite(model.predict(table.drop(columns="day"))).all()
+    assert json.loads(command(*given, "--use", "day=word", "--json").out)["data"]["features"] == 36
+
+
+def test_figures_stand_under_the_machine_that_they_are_of(file, tmp_path, command, monkeypatch):
+    monkeypatch.setattr(averaged, "_DRAWS", 5)
+    monkeypatch.setattr(averaged, "_BURN_IN", 5)
+    for error in (np.inf, -np.inf):
+        monkeypatch.setattr(averaged, "standard_error", lambda *_, error=error: error)
+        text = command("fit", file, "--target", "price", "--rank", "2", "--output", tmp_path).out
+        report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+        assert report["averaged"] == (error < 0)
+        before, after = text.split("fitted to 300 rows:")
+        assert f"RMSE, validation {report['metrics']['RMSE, validation']:.4g}" in before.splitlines()[-3]
+        figures = after.splitlines()[3]
+        assert figures.startswith(f"RMSE, training {report['result']['metrics']['RMSE, training']:.4g}")
+        assert "validation" not in figures
+
+
 def test_libsvm(table, tmp_path, command):
     path, folder = tmp_path / "data.txt", tmp_path / "out"
     X = table[list("abcde")].to_numpy() / 10 - 1
@@ -171,6 +202,8 @@ def test_ctrl_c_leaves_a_stopped_run(store, command, monkeypatch):
         ((), "--target is missing; name one of the columns a, b, c, d, e, town, price"),
         (("--target", "cost"), "--target 'cost' is no column"),
         (("--target", "price", "--task", "binary"), "300 classes"),
+        (("--target", "price", "--group", "day"), "--group 'day' is no column"),
+        (("--target", "price", "--group", "price"), "'price' is no column besides the target"),
         (("--target", "price", "--use", "town"), "--use 'town' lacks a kind"),
         (("--target", "price", "--use", "town=colour"), "kind = 'colour'"),
         (("--target", "price", "--read", "colour=red"), "--read 'colour=red' is not known"),

@@ -139,7 +139,7 @@ def film_of_arena(page: Page, roll: Callable[[float], None]) -> None:
 def film_of_data(page: Page, roll: Callable[[float], None]) -> None:
     """Upload a CSV, press one button, read sentences."""
     roll(1)
-    page.locator("input[type=file]").first.set_input_files(ROOT / "sample_data" / "flights.csv")
+    page.locator("input[type=file]").first.set_input_files(ROOT / "sample_data" / "bike.csv")
     page.get_by_text("Train, and read the pairs").first.wait_for(timeout=SETTLE_MS)
     roll(2.5)
     page.get_by_text("Train, and read the pairs").first.click()

@@ -55,6 +55,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "target": dataset.target_name,
             "task": dataset.task,
             "hash": array_hash(dataset.X, dataset.y),
+            "group": dataset.group,
         },
         "notes": [*_notes(fit), *_units(fit), *never],
         "columns": _columns(fit),
@@ -71,6 +72,8 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "used_features": end.used_features,
             "used_interactions": end.used_interactions,
             "intercept": np.asarray(parameters.intercept).tolist(),
+            "rows": prepared.problem.design.n_samples,
+            "metrics": in_units(end.metrics, (scale, "")),
         },
         "metrics": in_units(last, (scale, "")),
         "linear_weights": _linear(parameters.w, dataset),
@@ -171,16 +174,25 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
     ]
     if content["search"] is not None:
         lines.append(content["search"]["message"])
-    lines += [
-        "",
-        *(["For comparison, the sparsest machine within one standard error:"] if content["averaged"] else []),
+    measured = [
+        ", ".join(f"{words} {value:.4g}" for words, value in metrics.items())
+        for metrics in (content["metrics"], result["metrics"])
+    ]
+    fitted = f"fitted to {data['training_rows']:,} rows"
+    machine = [
         result["message"],
         f"objective {cell(result['objective'])}, certificate {result['certificate']:.1e}, "
         f"{result['used_features']:,} features and {result['used_interactions']:,} of {count:,} interactions "
         "used",
-        ", ".join(f"{words} {value:.4g}" for words, value in content["metrics"].items()),
-        "",
+        measured[1],
     ]
+    every = f"fitted to {result['rows']:,} rows:"
+    if content["averaged"]:
+        beside = f"For comparison, the sparsest machine within one standard error, {every}"
+        machine = [f"The average, {fitted}: {measured[0]}", "", beside, *machine]
+    elif result["rows"] != data["training_rows"]:
+        machine = [f"With the same strengths, {fitted}: {measured[0]}", "", f"The machine, {every}", *machine]
+    lines += ["", *machine, ""]
     if (columns := content["columns"]) is not None:
         mains = [f"  {row['sentence']}" for row in columns["mains"][:_PRINTED]]
         joint = [f"  {row['sentence']}" for row in columns["pairs"]]

@@ -102,6 +102,12 @@ _TABLE: dict[str, dict[str, Any]] = {
         "metavar": "COLUMN",
         "help": "the same as --use COLUMN=ignored",
     },
+    "--group": {
+        "default": "",
+        "metavar": "COLUMN",
+        "help": "rows of one value, such as a date or a person, stay on one side of every split; the column "
+        "is no feature unless --use says so",
+    },
     "--scaling": {
         "choices": ("standard", "range", "none"),
         "default": "standard",
@@ -254,7 +260,7 @@ def _of_file(arguments: argparse.Namespace) -> Fit:
     from fmviz.lab.runner import prepare, split
     from fmviz.lab.search.tuning import can_be_tuned, with_settings
     from fmviz.tables.encoded import encode
-    from fmviz.tables.recipe import columns_of
+    from fmviz.tables.recipe import columns_of, row_groups
 
     given = _given(arguments)
     # Validated before reading the data, which may be slow.
@@ -262,7 +268,7 @@ def _of_file(arguments: argparse.Namespace) -> Fit:
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     columns = columns_of(source)
     recipe = _recipe(source, columns, name, arguments)
-    train, _ = split(len(source), asked.validation, asked.seed)
+    train, _ = split(len(source), asked.validation, asked.seed, row_groups(source, recipe))
     encoded = encode(source, recipe, train, columns)
     dataset, inside = Dataset.of_table(encoded, name, name), np.isin(encoded.rows, train)
     loss = "squared" if dataset.task == "regression" else "logistic"
@@ -339,7 +345,8 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     """Return the default recipe of a file, with the options of the command line applied."""
     from fmviz.tables.recipe import Choice, first_recipe
 
-    first = first_recipe(source, columns)
+    group = " ".join(arguments.group.split())
+    first = first_recipe(source, columns).grouped(group)
     names = [choice.name for choice in first.columns]
     if source.table is None and arguments.target is not None:
         raise ValueError(f"{name} is a libsvm file, whose first number is the target; omit --target.")
@@ -349,6 +356,7 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     asked = " ".join((arguments.target or "").split())
     targets = [asked] if asked in names else [" ".join(name.split()) for name in asked.split(",")]
     said = [("--target", name, "") for name in targets] if asked else []
+    said += [("--group", group, "")] if group else []
     for text in arguments.use:
         column, sign, kind = text.rpartition("=")
         if not sign:

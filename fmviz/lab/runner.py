@@ -33,11 +33,11 @@ from fmviz.metrics import Predictions, measured
 _GAP_EVERY = 10
 
 Rows = tuple[Design, np.ndarray]
-Split = tuple[Dataset, Rows, Rows | None]
+Split = tuple[Dataset, Rows, Rows | None, tuple[np.ndarray, np.ndarray]]
 
 # Runs of a sweep, and repeated runs on a page, mostly share their rows.
 _splits: WeighedCache[Split] = WeighedCache(
-    2, lambda split: sum(rows[0].n_bytes for rows in split[1:] if rows)
+    2, lambda split: sum(rows[0].n_bytes for rows in split[1:3] if rows)
 )
 _datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_bytes)
 
@@ -79,13 +79,13 @@ def _n_features(experiment: Experiment) -> int | None:
 
 def _rows(source: DataChoice, share: float, seed: int) -> Split:
     dataset = load_dataset(source)
-    train, held_out = split(len(dataset.y), share, seed)
+    rows = train, held_out = split(len(dataset.y), share, seed, dataset.row_groups)
     if not held_out.size:
-        return dataset, (Design(dataset.X), dataset.y), None
+        return dataset, (Design(dataset.X), dataset.y), None, rows
     # Contamination is for training; validation uses the true targets.
     truth = dataset.y if dataset.true_y is None else dataset.true_y
     kept = (Design(dataset.X[held_out]), truth[held_out])
-    return dataset, (Design(dataset.X[train]), dataset.y[train]), kept
+    return dataset, (Design(dataset.X[train]), dataset.y[train]), kept, rows
 
 
 def problem_of(experiment: Experiment, design: Design, y: Any) -> Problem:
@@ -120,6 +120,8 @@ class Run:
         The objective on the training rows.
     validation : (Design, ndarray) or None
         The validation rows.
+    rows : (int ndarray, int ndarray)
+        Which rows of the data the training rows and the validation rows are.
     schedule : Schedule
         The changes of strengths; more may be added during training.
     begin : Parameters, optional
@@ -130,6 +132,7 @@ class Run:
     dataset: Dataset
     problem: Problem
     validation: Rows | None
+    rows: tuple[np.ndarray, np.ndarray]
     schedule: Schedule = field(default_factory=Schedule)
     begin: Parameters | None = None
 
@@ -146,9 +149,9 @@ class Run:
             raise ValueError(reason)
         share = experiment.validation
         key = experiment.dataset, share, (experiment.seed if share else 0)
-        dataset, train, held_out = _splits.get(key, lambda: _rows(*key))
+        dataset, train, held_out, rows = _splits.get(key, lambda: _rows(*key))
         problem = problem_of(experiment, train[0], dataset.target_of(train[1]))
-        return cls(experiment, dataset, problem, held_out, Schedule(experiment.changes))
+        return cls(experiment, dataset, problem, held_out, rows, Schedule(experiment.changes))
 
     @property
     def caps_missing(self) -> bool:
@@ -183,6 +186,12 @@ class Run:
     def designs(self) -> tuple[Design, ...]:
         """The training rows and the validation rows."""
         return self.problem.design, *(() if self.validation is None else self.validation[:1])
+
+    @property
+    def row_groups(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The groups of the training rows and of the validation rows, if the data have groups of rows."""
+        groups = self.dataset.row_groups
+        return (None, None) if groups is None else (groups[self.rows[0]], groups[self.rows[1]])
 
     def of_output(self, c: int) -> Run:
         """Return the run of one of several outputs; a run with a single output is returned as it is."""
@@ -342,11 +351,18 @@ def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interact
     }
 
 
-def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return training and validation rows, both ascending, with at least one training row."""
-    n_held = min(round(n * share), n - 1)
-    order = np.random.default_rng([seed, 0]).permutation(n)
-    return np.sort(order[n_held:]), np.sort(order[:n_held])
+def split(
+    n: int, share: float, seed: int, row_groups: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return training and validation rows, both ascending, with at least one training row.
+
+    Rows of one group are on one side; then the share is one of groups.
+    """
+    groups = np.arange(n) if row_groups is None else row_groups
+    order = np.random.default_rng([seed, 0]).permutation(np.unique(groups))
+    n_held = min(round(order.size * share), order.size - 1)
+    inside = np.isin(groups, order[n_held:])
+    return np.flatnonzero(inside), np.flatnonzero(~inside)
 
 
 def pairs_matrix(dataset: Dataset) -> np.ndarray | None:
@@ -377,5 +393,6 @@ def prepare(
         )
     X, y = dataset.X, dataset.y
     problem = problem_of(experiment, Design(X[train]), dataset.target_of(y[train]))
-    kept = None if held_out is None or not held_out.size else (Design(X[held_out]), y[held_out])
-    return Run(experiment, dataset, problem, kept).with_caps(find=found_caps.find)
+    held_out = np.empty(0, dtype=int) if held_out is None else held_out
+    kept = (Design(X[held_out]), y[held_out]) if held_out.size else None
+    return Run(experiment, dataset, problem, kept, (train, held_out)).with_caps(find=found_caps.find)

@@ -45,6 +45,7 @@ class _About:
     encoding: dict[str, Any] | None = None
     averaged: _Averaged | None = None
     base: Literal["auto", "0", "1"] = "auto"
+    group: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +72,12 @@ class SavedModel:
         The index of the first feature of a libsvm file.
     loss : str
         A name of `fmviz.engine.losses.LOSSES`; empty for posterior samples.
+    group : str
+        The column whose values stayed together in splits of the training data; empty without one.
 
     Examples
     --------
-    ``SavedModel.load("late/model.npz")`` reads what ``fmviz fit --output late`` wrote. From Python:
+    ``SavedModel.load("rides/model.npz")`` reads what ``fmviz fit --output rides`` wrote. From Python:
 
     >>> import pandas as pd
     >>> from fmviz import Experiment
@@ -102,6 +105,7 @@ class SavedModel:
     loss: str = ""
     averaged: Posterior | None = None
     base: str = "auto"
+    group: str = ""
 
     def save(self, path: str | Path | IO[bytes]) -> None:
         """Write an NPZ file with the parameters, and everything else as JSON in ``about``."""
@@ -113,6 +117,7 @@ class SavedModel:
             "feature_names": list(self.feature_names),
             "encoding": None if self.encoder is None else self.encoder.to_dict(),
             "base": self.base,
+            "group": self.group,
         }
         arrays = dict(self.parameters)
         if self.averaged is not None:
@@ -139,6 +144,7 @@ class SavedModel:
                 about.loss,
                 _read_samples(arrays, about),
                 about.base,
+                about.group,
             )
             read._check()
         except UNREADABLE as error:

@@ -24,7 +24,7 @@ from fmviz.tables.target import Target
 # The limits in bytes and seconds: a constant, and a multiple of the size. Tables of short words take most.
 _MEMORY, _MEMORY_EACH = 600e6, 18.0
 _SECONDS, _SECONDS_EACH = 20.0, 4e-7
-_PLAIN = ("X", "y", "rows", "dropped")
+_PLAIN = ("X", "y", "rows", "dropped", "group", "row_groups")
 
 
 def read_confined(data: bytes, asked: Reading, name: str, within: Limits) -> Source:

@@ -102,6 +102,32 @@ def roc_auc(y: np.ndarray, f: np.ndarray) -> float:
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
 
+def auc_by_row(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return numbers of the rows, shape (N,), whose mean is `roc_auc`, and of whose spread is its error.
+
+    They are the area plus what DeLong's variance is made of: of each row the share of the other class that
+    it is on the right side of. NaN for a single class.
+    """
+    from scipy.stats import rankdata
+
+    positive, shares = y > 0, np.full(y.size, np.nan)
+    if positive.all() or not positive.any():
+        return shares
+    for own in (positive, ~positive):
+        shares[own] = (rankdata(f)[own] - rankdata(f[own])) / (~own).sum()
+    shares[~positive] = 1.0 - shares[~positive]
+    area = shares[positive].mean()
+    return area + (shares - area) * y.size / np.where(positive, positive.sum(), (~positive).sum())
+
+
+def standard_error(values: np.ndarray, groups: np.ndarray | None = None) -> float:
+    """Return the standard error of the mean of some values; those of one group depend on each other."""
+    sums = values - values.mean()
+    if groups is not None:
+        sums = np.bincount(np.unique(groups, return_inverse=True)[1], sums)
+    return float(np.sqrt(np.square(sums).sum()) / values.size)
+
+
 def _auc(known: Predictions) -> float:
     scores = known.f.reshape(len(known.f), -1).T
     return float(np.mean([roc_auc(y.values, f) for y, f in zip(known.target.outputs, scores, strict=True)]))

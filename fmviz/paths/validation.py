@@ -171,11 +171,18 @@ class Validation:
         return pd.DataFrame.from_records([trial.record() for trial in self.trials])
 
 
-def default_folds(y: np.ndarray, stratified: bool, rng: np.random.Generator) -> list[tuple[Any, Any]]:
-    """Return five folds for fewer than 5,000 rows, otherwise a held-out quarter; stratified by class."""
+def default_folds(
+    y: np.ndarray, stratified: bool, rng: np.random.Generator, row_groups: np.ndarray | None = None
+) -> list[tuple[Any, Any]]:
+    """Return five folds for fewer than 5,000 rows, otherwise a held-out quarter; stratified by class.
+
+    Rows of one group are on one side of every fold; raises ValueError if all rows are of one group.
+    """
     from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
     seed = int(rng.integers(2**31))
+    if row_groups is not None:
+        return _folds_of_groups(y, stratified, seed, row_groups)
     most = int(min(np.unique(y, return_counts=True)[1])) if stratified else y.size
     stratified = stratified and most >= 2
     if y.size >= _MANY_ROWS:
@@ -184,6 +191,28 @@ def default_folds(y: np.ndarray, stratified: bool, rng: np.random.Generator) -> 
         parts = max(2, min(_FOLDS, most if stratified else y.size))
         split = (StratifiedKFold if stratified else KFold)(parts, shuffle=True, random_state=seed)
     return list(split.split(np.zeros((y.size, 1)), y))
+
+
+def _folds_of_groups(
+    y: np.ndarray, stratified: bool, seed: int, row_groups: np.ndarray
+) -> list[tuple[Any, Any]]:
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+
+    many = y.size >= _MANY_ROWS
+    parts = min(4 if many else _FOLDS, len(np.unique(row_groups)))
+    if parts < 2:
+        raise ValueError(
+            "The rows to train on are of a single group, and validation needs two. Keep fewer rows out, or "
+            "choose another group column."
+        )
+    divided = (StratifiedGroupKFold if stratified else GroupKFold)(parts, shuffle=True, random_state=seed)
+    # A part that is cut into pieces is in the order of its groups, which are in none.
+    place = np.random.default_rng(seed).permutation(row_groups.max() + 1)
+    folds = [
+        (train, part[np.argsort(place[row_groups[part]], kind="stable")])
+        for train, part in divided.split(np.zeros((y.size, 1)), y, row_groups)
+    ]
+    return folds[:1] if many else folds
 
 
 def search_strengths(

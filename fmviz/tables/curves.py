@@ -33,7 +33,9 @@ _ONE_FOLD = 3_000
 
 
 def best_bases(
-    encoded: Mapping[str, Callable[[np.ndarray], tuple[sp.csr_array, np.ndarray]]], y: np.ndarray
+    encoded: Mapping[str, Callable[[np.ndarray], tuple[sp.csr_array, np.ndarray]]],
+    y: np.ndarray,
+    row_groups: np.ndarray | None = None,
 ) -> tuple[str, dict[str, float]]:
     """Return the bases whose Bayesian machine predicts best, and the losses of all.
 
@@ -46,6 +48,8 @@ def best_bases(
     y : (N,) ndarray
         Numbers, or class labels, of which the most frequent is separated from the others; rows with a missing
         value are ignored.
+    row_groups : (N,) int ndarray, optional
+        The group number of every row; rows of a group are fitted together, or held out together.
 
     Returns
     -------
@@ -62,6 +66,9 @@ def best_bases(
         labels, counts = np.unique(y.astype(str), return_counts=True)
         target = np.where(y.astype(str) == labels[counts.argmax()], 1.0, -1.0)
     parts = np.array_split(np.arange(len(order)), _FOLDS)
+    if row_groups is not None and len(several := np.unique(row_groups[order])) > 1:
+        number = np.searchsorted(several, row_groups[order])
+        parts = [np.flatnonzero(number % _FOLDS == fold) for fold in range(min(_FOLDS, len(several)))]
     folds = parts if len(order) < _ONE_FOLD else parts[:1]
     losses = {}
     for name, rows_of in encoded.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from fmviz.tables.cells import quoted
 from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.kinds import Column
-from fmviz.tables.recipe import Recipe, learned
+from fmviz.tables.recipe import Recipe, learned, row_groups
 from fmviz.tables.source import Source
 from fmviz.tables.target import Target
 
@@ -36,6 +36,10 @@ class Encoded:
         The encoding of the features; None for libsvm.
     notes : tuple of str
         Sentences on dropped rows, imputed values and unseen words.
+    group : str
+        The column whose values stay together in splits; empty without one.
+    row_groups : (N,) int ndarray or None
+        The group of every row, by that column.
     """
 
     X: np.ndarray | sp.csr_array
@@ -45,13 +49,20 @@ class Encoded:
     target: Target
     encoder: TableEncoder | None = None
     notes: tuple[str, ...] = ()
+    group: str = ""
+    row_groups: np.ndarray | None = None
 
 
 def encode(
     source: Source, recipe: Recipe, rows: np.ndarray | None = None, columns: Iterable[Column] | None = None
 ) -> Encoded:
     """Fit the encoding of a file and apply it; parameters and errors as in `learned`."""
-    return applied(source, *learned(source, recipe, rows, columns))
+    groups = row_groups(source, recipe)
+    encoded = applied(source, *learned(source, recipe, rows, columns))
+    if groups is None:
+        return encoded
+    notes = (*encoded.notes, recipe.group_note)
+    return replace(encoded, notes=notes, group=recipe.group, row_groups=groups[encoded.rows])
 
 
 def applied(source: Source, target: Target, encoder: TableEncoder | None) -> Encoded:

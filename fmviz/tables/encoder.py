@@ -141,8 +141,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns = described(table, self.decimal, self.dates, self.missing_words)
         return self.learn(table, columns, None if y is None else np.asarray(y))
 
-    def learn(self, table: pd.DataFrame, columns: Iterable[Column], y: Any = None) -> Self:
-        """Fit like `fit`, with columns that have already been described."""
+    def learn(
+        self,
+        table: pd.DataFrame,
+        columns: Iterable[Column],
+        y: Any = None,
+        row_groups: np.ndarray | None = None,
+    ) -> Self:
+        """Fit like `fit`, with columns that have already been described; `row_groups` as in `best_bases`."""
         self.feature_names_in_ = np.array([str(name) for name in table], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         self.check(self.feature_names_in_.tolist())
@@ -174,7 +180,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "All remaining columns are constant; there is nothing to learn from. "
                 + " ".join(self.sentences_[-1:])
             )
-        self._choose_curves(read, None if y is None else np.asarray(y)[kept])
+        self._choose_curves(
+            read,
+            None if y is None else np.asarray(y)[kept],
+            None if row_groups is None else row_groups[kept],
+        )
         return self
 
     def check(self, names: Sequence[str] = ()) -> None:
@@ -246,7 +256,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self._say(f"{n:,} rare words of column {name!r}, in fewer than {rare} rows, share a feature.")
         return learned
 
-    def _choose_curves(self, read: Mapping[str, pd.Series], y: np.ndarray | None) -> None:
+    def _choose_curves(
+        self, read: Mapping[str, pd.Series], y: np.ndarray | None, row_groups: np.ndarray | None
+    ) -> None:
         """Choose the curves of numbers that predict best."""
         tried = {"auto": tuple(BASES), "curve": tuple(BASES)[1:]}.get(self.numbers, (self.numbers,))
         able: dict[str, tuple[FeatureColumn, ...]] = {
@@ -264,7 +276,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.bases_ = USUAL if USUAL in tried else tried[0]
         else:
             encoded = {name: partial(_encoded, columns, read) for name, columns in able.items()}
-            self.bases_, losses = best_bases(encoded, y)
+            self.bases_, losses = best_bases(encoded, y, row_groups)
             share = losses[self.bases_] / losses.get("line", np.nan)
             chosen = "straight lines" if self.bases_ == "line" else f"curves of {self.bases_}"
             shown = "less than 1 %" if share < 0.01 else f"{100 * share:.0f} %"

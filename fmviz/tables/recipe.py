@@ -11,6 +11,7 @@ import pandas as pd
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
+from fmviz.tables.cells import quoted
 from fmviz.tables.columns import MISSING, Missing, ScalingKind
 from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.kinds import KINDS, Column, described, likely_target
@@ -58,6 +59,8 @@ class Recipe:
         See `fmviz.tables.encoder.TableEncoder`.
     rare : int
         Words in fewer rows share a level.
+    group : str
+        The column whose values stay together: rows of one value are on one side of every split. Empty: none.
     """
 
     reading: Reading = field(default_factory=Reading)
@@ -72,6 +75,7 @@ class Recipe:
     order: tuple[str, ...] = ()
     logarithm: bool = False
     numbers: str = "auto"
+    group: str = ""
 
     def __post_init__(self) -> None:
         one_of("task", self.task, TASKS)
@@ -102,6 +106,16 @@ class Recipe:
         """All columns to predict."""
         return (self.target, *(name for name in self.also if name != self.target))
 
+    def grouped(self, group: str) -> Recipe:
+        """Return the recipe with a group column, which is then no feature."""
+        alone = (replace(choice, kind="ignored") for choice in self.columns if choice.name == group)
+        return replace(self.corrected(alone), group=group)
+
+    @property
+    def group_note(self) -> str:
+        """A sentence on the column whose values stay together; empty without one."""
+        return f"Rows of one {self.group} stay on one side of every split." if self.group else ""
+
     def corrected(self, choices: Iterable[Choice]) -> Recipe:
         """Return the recipe with changed choices for columns; unknown columns are ignored."""
         changed = {choice.name: choice for choice in choices}
@@ -124,7 +138,10 @@ class Recipe:
         )
 
 
-_OPTIONAL = {"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"}
+_OPTIONAL = {
+    **{"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"},
+    "group": "",
+}
 """Default values, which a recipe's dictionary omits."""
 
 
@@ -143,6 +160,31 @@ def first_recipe(source: Source, columns: Iterable[Column]) -> Recipe:
         Choice(column.name, column.kind, "mark" if column.missing else "impute") for column in columns
     )
     return Recipe(source.reading, choices, likely_target(columns), rare=1 if len(source.table) < 1_000 else 5)
+
+
+def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
+    """Return the number of the group of every row of a file, shape (N,), or None without a group column.
+
+    Raises
+    ------
+    ValueError
+        If the column is missing, a target, or the same in all rows.
+    """
+    if not recipe.group:
+        return None
+    if recipe.group not in source.columns or recipe.group in recipe.targets:
+        others = [name for name in source.columns if name not in recipe.targets]
+        raise ValueError(
+            f"The group {recipe.group!r} is no column besides the target. Choose one of "
+            f"{quoted(others, 20) or 'a table with more columns'}, or none."
+        )
+    codes = source.columns[recipe.group].factorize(use_na_sentinel=False)[0]
+    if codes.max(initial=0) == 0:
+        raise ValueError(
+            f"All rows have the same {recipe.group}, so that none can be kept out. Choose another group "
+            "column, or none."
+        )
+    return np.asarray(codes)
 
 
 def learned(
@@ -191,4 +233,6 @@ def learned(
     if rows is not None:
         known = pd.Series(known).where(np.isin(np.arange(len(known)), rows)).to_numpy()
     others = [column for column in described.values() if column.name in features]
-    return target, recipe.encoder(features).learn(features[taken], others, known[taken])
+    groups = row_groups(source, recipe)
+    groups = None if groups is None else groups[taken]
+    return target, recipe.encoder(features).learn(features[taken], others, known[taken], groups)

@@ -21,7 +21,7 @@ from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search import averaged as module
 from fmviz.lab.search.averaged import Average, averaged
 from fmviz.lab.search.tuning import tuned
-from fmviz.metrics.prediction import roc_auc
+from fmviz.metrics.prediction import auc_by_row, roc_auc, standard_error
 from fmviz.paths.validation import finished
 from fmviz.tables.target import Target
 
@@ -111,6 +111,42 @@ def test_samples_that_predict_as_a_fit_does_have_its_weights(loss):
     assert np.abs(weights).max() > 0.1
     for name in ("mean", "lower", "upper"):
         assert table[name].to_numpy() == pytest.approx(weights, abs=1e-5)
+
+
+@pytest.mark.parametrize("task", ["binary", "class", "regression"])
+def test_an_average_is_better_only_beyond_a_standard_error(task):
+    sign, noise = RNG.choice([-1.0, 1.0], 400), RNG.normal(size=400)
+    y, names = (sign + 1.0) / 2.0 if task == "class" else sign, ("a", "b")
+    labels = None if task == "regression" else ("no", "yes")
+    dataset = Dataset("x", "X", task, np.c_[sign, noise], y, names, names, class_labels=labels)
+    settings = Experiment(loss="squared" if task == "regression" else "logistic", rank=1)
+    prepared = prepare(dataset, settings, np.arange(200), np.arange(200, 400))
+
+    def machine(noise: float) -> Posterior:
+        w = np.array([[-1.0], [1.0]] if task == "class" else [[1.0]])[:, :, None] * [1.0, noise]
+        arrays = np.zeros((*w.shape, 1)), w, np.zeros(w.shape[:2])
+        return Posterior(*(each if task == "class" else each[0] for each in arrays), task != "regression")
+
+    for sampled, fit, words in (
+        (0.5, 0.501, "about as good as"),
+        (0, 20, "better than"),
+        (20, 0, "worse than"),
+    ):
+        average = Average.beside(prepared, machine(fit).mean_parameters(), machine(sampled))
+        assert f"are {words} those of this fit" in average.message
+        assert average.better == (words == "better than")
+
+
+def test_the_error_of_an_area_is_that_of_other_rows_drawn(rng):
+    y = np.where(np.arange(300) < 60, 1.0, -1.0)
+    drawn = [rng.normal(size=300) + 0.7 * y for _ in range(400)]
+    assert auc_by_row(y, drawn[0]).mean() == pytest.approx(roc_auc(y, drawn[0]))
+    errors = [standard_error(auc_by_row(y, f)) for f in drawn]
+    assert np.mean(errors) == pytest.approx(np.std([roc_auc(y, f) for f in drawn]), rel=0.15)
+    assert np.isnan(auc_by_row(np.ones(4), rng.normal(size=4))).all()
+    # Rows that were entered twice say no more than once.
+    values, twice = auc_by_row(y, drawn[0]), np.tile(np.arange(300), 2)
+    assert standard_error(np.tile(values, 2), twice) == pytest.approx(standard_error(values))
 
 
 def test_an_interval_has_the_estimate_of_a_fit_to_the_same_rows(rng):

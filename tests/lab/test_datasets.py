@@ -6,6 +6,7 @@ import bz2
 import importlib.util
 import lzma
 import pickle
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -19,6 +20,8 @@ from small_tables import dense
 import fmviz.datasets
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS, Dataset, drawn, make_sparse_interactions, readers
+from fmviz.lab.experiment import suggested
+from fmviz.lab.runner import Run
 
 SAMPLE_DATA = Path(__file__).resolve().parents[2] / "sample_data"
 SHAPES = {
@@ -30,7 +33,8 @@ SHAPES = {
     "synthetic": (200, 100),
     "monks1": (432, 17),
     "balance_scale": (625, 4),
-    "flights": (20_000, 196),
+    "flights": (20_000, 155),
+    "bike": (8_734, 51),
     "diabetes": (442, 10),
     "breast_cancer": (569, 30),
     "iris": (150, 4),
@@ -327,7 +331,7 @@ def test_balance_scale_classes_and_pairs():
 
 
 def test_flights_features_come_from_the_timetable():
-    data = available("flights")
+    data = available("flights", date="words")
     frame = pd.read_csv(SAMPLE_DATA / "flights.csv", keep_default_na=False)
     assert set(data.groups) == {
         "month", "day", "day_of_week", "hour", "minute", "carrier", "origin", "dest", "distance"
@@ -342,6 +346,13 @@ def test_flights_features_come_from_the_timetable():
     np.testing.assert_allclose(1000 * np.exp(column["log_distance"]), frame["distance"], rtol=1e-12)
     # A column made of a delay would stand out: that at departure correlates with the target by more than 0.5.
     assert max(abs(np.corrcoef(values, data.y)[0, 1]) for values in column.values()) < 0.2
+    numbers = available("flights")
+    assert numbers.feature_names[:2] == ("month", "day")
+    for j, name in enumerate(("month", "day")):
+        assert numbers.scaling[j].decode(dense(numbers.X[:, [j]])[:, 0]) == pytest.approx(frame[name])
+    dates = frame.groupby(["month", "day"]).ngroup().to_numpy()
+    np.testing.assert_array_equal(numbers.row_groups, dates)
+    assert dense(numbers.X[:, 2:]).tolist() == dense(data.X[:, 43:]).tolist()
 
 
 def test_flights_without_a_checkout(data_folder):
@@ -353,13 +364,30 @@ def test_flights_without_a_checkout(data_folder):
         "1,1,Tue,610,DL,JFK,ATL,760,0\n12,31,Tue,2359,NA,EWR,NA,1000,1\n"
     )
     write(data_folder, **{"flights.csv": text})
-    data = load("flights")
+    data = load("flights", date="words")
     assert data.y.tolist() == [-1.0, 1.0]
     assert "carrier=NA" in data.feature_names
     assert data.X.shape == (2, 12 + 31 + 7 + 2 + 6 + 2 + 2 + 2 + 1)
     write(data_folder, **{"flights.csv": text.replace("12,31", "13,31")})
     with pytest.raises(ValueError, match=r"flights\.csv cannot be read: month = 13 is not one of its levels"):
         load("flights")
+
+
+# Bike sharing
+
+
+def test_bikes_are_hours_whose_dates_stay_together():
+    data, frame = available("bike"), pd.read_csv(SAMPLE_DATA / "bike.csv")
+    assert not {"casual", "registered", "dteday"} & {*data.groups}
+    assert data.groups.count("hr") == 24
+    assert data.target_scaling.decode(data.y) == pytest.approx(frame["cnt"])
+    run = Run.prepare(suggested("bike"))
+    train, held_out = ({*frame["dteday"][rows]} for rows in run.rows)
+    assert not train & held_out
+    assert len(train | held_out) == 366
+    assert len(held_out) == round(0.25 * 366)
+    other, _ = Run.prepare(replace(suggested("bike"), seed=1)).rows
+    assert {*frame["dteday"][other]} != train
 
 
 # The medical tables

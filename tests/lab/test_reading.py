@@ -205,11 +205,12 @@ def test_terms_are_weights_times_products():
 
 
 def test_attributes_are_levels_flags_and_numbers():
-    flights = Attributes(load("flights"))
+    flights = Attributes(load("flights", date="words"))
     kinds = {attribute.name: attribute.kind for attribute in flights.all}
     assert kinds["month"] == "levels"
     assert kinds["log_distance"] == "number"
     assert len(flights.all) == len(set(load("flights").groups))
+    assert Attributes(load("flights")).all[0].kind == "number"
     diabetes = Attributes(load("diabetes"))
     age = diabetes.all[0]
     x = diabetes.row(0)

@@ -13,7 +13,7 @@ from fmviz.lab.runner import Run
 
 # Sets of tens of thousands of rows, or of many classes, take too long for every run of the tests.
 LARGE = (
-    *("flights", "movielens_100k", "synthetic", "a9a", "rcv1", "flight_delay"),
+    *("flights", "bike", "movielens_100k", "synthetic", "a9a", "rcv1", "flight_delay"),
     *("digits", "vowel", "segment", "satimage", "letter"),
 )
 SMALL = [name for name in DATASETS if name not in LARGE]

@@ -27,6 +27,8 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.files import data_folder
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import program
+from fmviz.lab.search.by_columns import ByColumns, read_by_columns
+from fmviz.lab.search.first_fit import FirstFit, first_fit
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.table import title_of_run
@@ -316,6 +318,37 @@ def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     importing.import_file(str(folder / "no table.csv"), upload.name, recipe)
 
 
+def test_groups_of_an_upload_stay_together_in_runs_and_programs(here):
+    frame = table(120).assign(person=[f"p{i % 20}" for i in range(120)])
+    upload = entered(frame, group="person", numbers="auto")
+    assert "'group': 'person'" in program(suggested(upload.name)).replace('"', "'")
+    for seed in range(3):
+        run = Run.prepare(dataclasses.replace(suggested(upload.name), seed=seed))
+        train, held_out = run.row_groups
+        assert not {*train} & {*held_out}
+        assert len({*held_out}) == 5
+    assert entered(frame, numbers="auto").name != upload.name
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_hour_and_weekday_act_together_on_dates_that_were_kept_out(here, seed):
+    sample = library.example()
+    file = library.keep_file(sample.data)
+    profile = library.profile(file, Reading())
+    first = first_recipe(profile.source, profile.columns).grouped(sample.group)
+    recipe = first.corrected(Choice(name, "word") for name in sample.words)
+    name = importing.import_upload(file, dataclasses.replace(recipe, target=sample.target), "bike").name
+    asked = dataclasses.replace(suggested(name), seed=seed)
+    fit = next(step for step in first_fit(Run.prepare(asked)) if isinstance(step, FirstFit))
+    reading = read_by_columns(fit.run, fit.end.parameters)
+    by = next(step for step in reading if isinstance(step, ByColumns))
+    assert {*by.effects.pairs.loc[0, ["first", "second"]]} == {"hr", "weekday"}
+    assert "dteday kept out: " in by.compared
+    mean, alone, model = (row["RMSE (in cnt)"] for row in by.errors)
+    assert model < 2 / 3 * alone < mean
+
+
 @pytest.mark.parametrize(
     ("given", "title"),
     [
@@ -333,8 +366,8 @@ def test_titles_are_plain_words(given, title):
 
 
 def test_the_example_is_there_without_its_file(monkeypatch):
-    flights = library.example()
-    assert flights.target in read(flights.data).table
+    hours = library.example()
+    assert {hours.target, hours.group, *hours.words} <= {*read(hours.data).table}
     monkeypatch.setattr(library.Files, "find", lambda self, name: None)
     other = library.example()
     source, recipe = decided(other.data)

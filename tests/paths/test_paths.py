@@ -12,6 +12,7 @@ from fmviz.engine import drive
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
 from fmviz.paths import iterate_path
+from fmviz.paths.validation import default_folds
 
 X, Y, W = make_sparse_interactions(200, 20, 2, 5, random_state=0)
 PLAIN = {
@@ -107,6 +108,22 @@ def test_search_finds_the_planted_number():
     assert 80 <= last.used_interactions <= 100
     assert "interactions" in last.message
     assert probes[0].lambda_sparse == 10.0
+
+
+@pytest.mark.parametrize("n", [300, 6_000])
+@pytest.mark.parametrize("stratified", [False, True])
+def test_folds_keep_groups_together(n, stratified, rng):
+    groups, y = rng.integers(0, 40, n), rng.choice([-1.0, 1.0], n)
+    folds = default_folds(y, stratified, rng, groups)
+    assert len(folds) == (5 if n == 300 else 1)
+    for train, held_out in folds:
+        assert not {*groups[train]} & {*groups[held_out]}
+        assert sorted([*train, *held_out]) == [*range(n)]
+        # What is cut into pieces cuts four groups at most.
+        pieces = [{*groups[piece]} for piece in np.array_split(held_out, 5)]
+        assert sum(map(len, pieces)) <= len({*groups[held_out]}) + 4
+    with pytest.raises(ValueError, match="of a single group"):
+        default_folds(y, stratified, rng, np.zeros(n, dtype=int))
 
 
 def test_searches_that_cannot_succeed_say_so():

@@ -14,6 +14,7 @@ from small_tables import csv_bytes, decided, dense, frame, learn, source_of
 
 from fmviz import FactorizationMachineRegressor, TableEncoder
 from fmviz.lab.datasets import Dataset
+from fmviz.tables import curves
 from fmviz.tables.columns import TextColumn
 from fmviz.tables.encoded import applied, encode
 from fmviz.tables.kinds import described
@@ -154,6 +155,21 @@ def test_curves_stand_beside_the_line_and_belong_to_its_column(numbers):
     far = dense(encoder.transform(pd.DataFrame({"x": [99.0, table["x"].max(), np.nan], "flag": [0, 0, 0]})))
     assert (far[0, 1:] == far[1, 1:]).all()
     assert not far[2].any()
+
+
+def test_curves_are_chosen_with_groups_of_rows_kept_together(monkeypatch):
+    kept = []
+
+    def losses(X, y, groups, inside, out, binary):
+        kept.append((inside, out))
+        return np.ones(len(out))
+
+    monkeypatch.setattr(curves, "_losses", losses)
+    table, groups = pd.DataFrame({"x": np.sin(np.arange(90.0))}), np.arange(90) // 9
+    TableEncoder().learn(table, described(table), np.arange(90.0), groups)
+    order = np.random.default_rng(0).permutation(90)
+    assert len(kept) == 3 * len(curves.BASES)
+    assert all(not {*groups[order[inside]]} & {*groups[order[out]]} for inside, out in kept)
 
 
 def test_the_line_is_kept_where_no_curve_is_better():

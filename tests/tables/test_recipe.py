@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from small_tables import csv_bytes, decided, frame, source_of
 
@@ -20,7 +21,13 @@ def test_a_recipe_is_the_same_after_json():
     assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
     reading = Reading(dates="day", base="0", missing="None,x")
     asked = replace(
-        recipe, also=("age",), order=("no", "yes"), logarithm=True, reading=reading, most_levels=7
+        recipe,
+        also=("age",),
+        order=("no", "yes"),
+        logarithm=True,
+        reading=reading,
+        most_levels=7,
+        group="town",
     )
     assert Recipe.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
     settings, typed = recipe.to_dict(), {"reading": {**recipe.reading.to_dict(), "cells": "typed"}}
@@ -34,7 +41,7 @@ def test_what_a_recipe_leaves_out_is_read_again():
     _, first = decided(csv_bytes(frame()))
     recipe = replace(first, numbers="line", most_levels=MOST_LEVELS)
     settings = recipe.to_dict()
-    assert not {"also", "order", "logarithm", "numbers", "most_levels"} & settings.keys()
+    assert not {"also", "order", "logarithm", "numbers", "most_levels", "group"} & settings.keys()
     assert not {"dates", "base", "missing"} & settings["reading"].keys()
     assert Recipe.from_dict(settings) == recipe
 
@@ -46,6 +53,25 @@ def test_the_first_recipe_is_written_out():
     )
     assert (recipe.target, recipe.rare) == ("y", 1)
     assert first_recipe(source_of(frame(1_000)), columns_of(source_of(frame(1_000)))).rare == 5
+
+
+def test_the_group_is_no_feature_unless_chosen():
+    source, recipe = decided(csv_bytes(frame()))
+    encoded = encode(source, recipe.grouped("town"))
+    assert "town" not in encoded.encoder.groups_
+    assert encoded.notes[-1] == "Rows of one town stay on one side of every split."
+    assert [*pd.unique(encoded.row_groups)] == [*range(encoded.row_groups.max() + 1)]
+    assert (source.table["town"].groupby(encoded.row_groups).nunique() == 1).all()
+    chosen = recipe.grouped("town").corrected([Choice("town", "word")])
+    assert "town" in encode(source, chosen).encoder.groups_
+    assert encode(source, recipe).row_groups is None
+
+
+def test_a_group_that_is_none_is_refused():
+    source, recipe = decided(csv_bytes(frame().assign(same="x")))
+    for group, sentence in (("z", "'z' is no column besides"), ("y", "'y' is no"), ("same", "same same")):
+        with pytest.raises(ValueError, match=sentence):
+            encode(source, recipe.grouped(group))
 
 
 def test_a_recipe_without_a_target_or_of_one_that_is_not_there_is_refused():

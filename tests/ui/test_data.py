@@ -237,6 +237,19 @@ def test_what_is_ambiguous_is_asked_with_its_choices():
     assert address(app)["missing"] == "None"
 
 
+def test_the_example_keeps_dates_together_and_says_so():
+    app = press(page("data"), "data_example")
+    assert app.selectbox(key="data_group").value == address(app)["group"] == "dteday"
+    assert "Rows of one dteday stay on one side of every split." in words(app)
+    # The date is a feature where that was chosen.
+    corrections = '{"hr":["word","impute"],"dteday":["word","impute"]}'
+    chosen = page("data", **{**address(app), "columns": corrections, "numbers": "line"})
+    assert metrics(chosen)["Features"] == f"{51 + 366}"
+    alone = choose(app, data_group="")
+    assert "group" not in address(alone)
+    assert "stay on one side" not in words(alone)
+
+
 def test_a_libsvm_file_is_read():
     app = brought("1 0:0.5 3:2\n-1 2:1\n" * 20, "points.svm")
     assert (metrics(app)["Rows"], metrics(app)["Features"]) == ("40", "4")

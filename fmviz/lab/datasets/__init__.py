@@ -23,6 +23,7 @@ _READERS = {
         readers.arff,
         readers.measurements,
         readers.flights,
+        readers.table,
         readers.movielens,
         drawn.sparse_interactions,
         drawn.planted_triples,
@@ -64,7 +65,7 @@ def declared(folder: Traversable, name: str) -> DatasetSpec:
     read: Any = partial(_READERS[given["reader"]], *([local] if source else []), **given.get("options", {}))
 
     def load(**chosen: Any) -> Dataset:
-        return Dataset(**words, **given["dataset"], **read(**chosen))
+        return Dataset(**{**read(**chosen), **given["dataset"], **words})
 
     usual = {
         "regularizer": "ti",
@@ -100,6 +101,7 @@ _AT_HAND = (
     "monks1",
     "balance_scale",
     "flights",
+    "bike",
     "diabetes",
     "breast_cancer",
     "iris",

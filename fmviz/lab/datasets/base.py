@@ -64,6 +64,10 @@ class Dataset:
         The target before contamination; None if it is not contaminated.
     columns : tuple of FeatureColumn
         The columns of the table that X encodes, in its order; empty if X was not made from a table.
+    group : str
+        The name of what stays together in splits, such as a date; empty if every row is drawn alone.
+    row_groups : (N,) int ndarray or None
+        The group of every row.
     """
 
     name: str
@@ -86,6 +90,8 @@ class Dataset:
     targets: tuple[str, ...] = ()
     true_y: np.ndarray | None = None
     columns: tuple[FeatureColumn, ...] = ()
+    group: str = ""
+    row_groups: np.ndarray | None = None
 
     @classmethod
     def of_table(cls, encoded: Encoded, name: str, title: str) -> Dataset:
@@ -110,12 +116,14 @@ class Dataset:
             scaling=tuple(scaling for column in columns for scaling in column.scalings) or None,
             target_scaling=None if encoder is None else target.scaling,
             columns=columns,
+            group=encoded.group,
+            row_groups=encoded.row_groups,
         )
 
     @cached_property
     def n_bytes(self) -> int:
         """The size of its arrays."""
-        return array_bytes(self.X, self.y, self.true_y, self.truth)
+        return array_bytes(self.X, self.y, self.true_y, self.truth, self.row_groups)
 
     @property
     def wrong(self) -> np.ndarray | None:
@@ -147,6 +155,18 @@ class Dataset:
         if self.task in ("class", "ordinal", "several"):
             return Target(y, self.task, np.array(self.class_labels))
         return Target(y, "real", np.array(self.targets)) if y.ndim == 2 else y
+
+    @property
+    def contrast(self) -> str:
+        """Which classes an area under the ROC curve compares, in parentheses; empty for numbers."""
+        labels = self.class_labels or ()
+        if self.outputs and labels:
+            noun = {"ordinal": "steps", "several": "labels"}.get(self.task, "classes")
+            return f" (mean of {len(self.outputs):,} {noun})"
+        if not labels:
+            return ""
+        negative, positive = labels
+        return f" ({positive} against {'all others' if negative == f'not {positive}' else negative})"
 
     @property
     def target_unit(self) -> str:

@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -21,6 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fmviz.tables.scaling import Scaling
+
+from .base import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -269,6 +271,23 @@ def measurements(
     return {**_numbers(values[:, :-1], features), "y": np.ascontiguousarray(values[:, -1])}
 
 
+def table(files: Files, *, target: str, group: str, words: Sequence[str]) -> Fields:
+    """Read a table by the rules of *Your data*, numbers as straight lines, some as words; rows in groups."""
+    from fmviz.tables.encoded import encode
+    from fmviz.tables.files import read
+    from fmviz.tables.recipe import Choice, columns_of, first_recipe
+
+    with files.reading(files.names[0]) as path:
+        with _opened(path) as file:
+            source = read(file.read())
+        columns = columns_of(source)
+        recipe = first_recipe(source, columns).corrected(Choice(name, "word") for name in words)
+        encoded = encode(
+            source, replace(recipe.grouped(group), target=target, numbers="line"), columns=columns
+        )
+        return vars(Dataset.of_table(encoded, "", ""))
+
+
 def flights(
     files: Files,
     *,
@@ -279,6 +298,8 @@ def flights(
     target_values: tuple[Any, Any],
     miles: float | None = None,
     n_rows: Sequence[int] = (),
+    days: Sequence[str] = (),
+    date: str = "words",
     part: str = "both",
     seed: int = 0,
 ) -> Fields:
@@ -302,6 +323,10 @@ def flights(
         The distance with logarithm 0; by default the logarithm is standardised by the training rows.
     n_rows : sequence of int
         The number of rows to draw from each file; by default all.
+    days : sequence of str
+        The attributes that make up the date, which splits keep together.
+    date : {"words", "numbers"}
+        Whether these are one-hot, or numbers with mean 0 and deviation 1.
     part : str
         One of `PARTS`.
     seed : int
@@ -333,14 +358,23 @@ def flights(
     if miles is None:
         known = logarithm[:cut]
         logarithm = (logarithm - known.mean()) / (known.std() or 1.0)
+    numbers = days if date == "numbers" else ()
+    dates = _numbers(frame[list(numbers)].to_numpy(np.float64), numbers)
     fields = _side_by_side(
         [
-            *(_attribute(frame, **attribute) for attribute in attributes),
+            Block(sp.csr_array(dates["X"]), dates["feature_names"], dates["groups"]),
+            *(_attribute(frame, **attribute) for attribute in attributes if attribute["name"] not in numbers),
             Block(sp.csr_array(logarithm[:, None]), ("log_distance",), (distance,)),
         ]
     )
     rows = {"train": slice(cut), "test": slice(cut, None), "both": slice(None)}[part]
-    return {**fields, "X": fields["X"][rows], "y": np.where(frame[target] == positive, 1.0, -1.0)[rows]}
+    fields |= {"X": fields["X"][rows], "y": np.where(frame[target] == positive, 1.0, -1.0)[rows]}
+    if numbers:
+        fields["scaling"] = (*dates["scaling"], *[None] * (len(fields["groups"]) - len(numbers)))
+    if days:
+        together = frame.groupby(list(days)).ngroup().to_numpy()
+        fields |= {"group": "date", "row_groups": together[rows]}
+    return fields
 
 
 def _values(

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.interpretation.wording import number
+from fmviz.metrics.prediction import standard_error
 from fmviz.tables.cells import quoted
 from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
 from fmviz.typography import cell
@@ -260,13 +261,15 @@ class Effects:
         sizes[self.pairs["a"], self.pairs["b"]] = self.pairs["size"]
         return sizes + sizes.T
 
-    def enough(self, X: Any, y: np.ndarray) -> int:
+    def enough(self, X: Any, y: np.ndarray, row_groups: np.ndarray | None = None) -> int:
         """Return the fewest of the largest pairs whose loss is within one standard error of the least.
 
         Parameters
         ----------
         X, y : (n, d) ndarray or CSR array, (n,) ndarray
             Rows that were kept out, in the scale that the machine was fitted to.
+        row_groups : (n,) int ndarray, optional
+            The group of each; rows of one depend on each other.
         """
         rows = slice(self._most(_MOST_TESTED))
         y, losses = y[rows], []
@@ -274,7 +277,7 @@ class Effects:
             binary = self.posterior.binary
             losses.append(np.logaddexp(0.0, -y * self.scale * f) if binary else np.square(y - f))
         best = min(losses, key=np.mean)
-        limit = best.mean() + best.std() / np.sqrt(len(best))
+        limit = best.mean() + standard_error(best, None if row_groups is None else row_groups[rows])
         return next(count for count, loss in enumerate(losses) if loss.mean() <= limit)
 
     def _truncated(self, X: sp.csr_array) -> Iterator[np.ndarray]:

@@ -18,7 +18,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runner import Run, split
+from fmviz.lab.runner import Run
 from fmviz.lab.runs import found_caps
 
 LISTED = 50
@@ -65,10 +65,8 @@ class Errors:
 def errors_of(run: Run, parameters: Parameters, every: bool = False) -> Errors:
     """Return the errors of a run of one output on its training rows, with `every` on all rows."""
     problem: Any = run.problem
-    experiment, dataset = run.experiment, run.dataset
-    share = experiment.validation
-    rows, held_out = split(len(dataset.y), share, experiment.seed if share else 0)
-    y, f, wrong = problem.y, problem.predict(parameters), dataset.wrong
+    rows, held_out = run.rows
+    y, f, wrong = problem.y, problem.predict(parameters), run.dataset.wrong
     marked = None if wrong is None else wrong[rows]
     if every and run.validation is not None:
         design, others = run.validation

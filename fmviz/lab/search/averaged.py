@@ -18,6 +18,7 @@ from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.runner import Run
 from fmviz.metrics import METRICS, Predictions, measured
+from fmviz.metrics.prediction import auc_by_row, standard_error
 
 _DRAWS, _BURN_IN = 150, 50
 # Visits of stored entries, and numbers kept, beyond which it would take minutes, or much memory.
@@ -143,8 +144,7 @@ class Average:
         How good the average is on rows kept out: minus the RMSE, the area under the ROC curve of two classes
         or of labels, or the accuracy of more classes; None where none were.
     better : bool
-        Whether the average is to predict: where it does better, and where errors of numbers are not larger
-        by a standard error of their difference, since averages are mostly better.
+        Whether the average is to predict: where it is better by more than a standard error of the difference.
     figures : mapping of str to float
         The prediction metrics of the average on these rows, by names as of `Run.measure`.
     message : str
@@ -182,22 +182,23 @@ class Average:
         target = Target.of(prepared.dataset.target_of(y))
         metric = METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(target.kind, "accuracy")]
         scale, title = metric.within(prepared.dataset.unit)
+        title += prepared.dataset.contrast if metric.name == "auc" else ""
         scores = posterior.scores(design.matrix), prepared.problem.model.scores(design, parameters)
         each = [measured(target.kind, Predictions(target, f)) for f in scores]
-        sign = 1.0 if metric.better == "larger" else -1.0
-        sampled, own = (sign * figures[metric.name] for figures in each)
+        sampled, own = (figures[metric.name] for figures in each)
         shown = {f"validation_{name}": value for name, value in each[0].items()}
-        better = sampled > own
-        if target.kind == "real":
-            errors = [np.square(y - f).reshape(len(y), -1).mean(axis=1) for f in scores]
-            gain = errors[1] - errors[0]
-            better = bool(gain.mean() > -gain.std() / np.sqrt(gain.size))
-        compared = "better than" if sampled > own else "about as good as" if better else "no better than"
+        gain = np.subtract(*(_by_row(target, f) for f in scores))
+        error = standard_error(gain, prepared.row_groups[1])
+        better = bool(gain.mean() > error)
+        compared = "better than" if better else "worse than" if gain.mean() < -error else "about as good as"
+        errors = abs(gain.mean()) / error if error else 0.0
         words = (
             f"Averaged over {draws} samples of a Bayesian machine, predictions of the rows kept out are "
-            f"{compared} those of this fit: {title} {scale * abs(sampled):.4g} and {scale * abs(own):.4g}."
+            f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, "
+            f"{errors:.1f} standard errors apart."
         )
-        return cls(small, sampled, better, shown, words, *fit)
+        score = sampled if metric.better == "larger" else -sampled
+        return cls(small, score, better, shown, words, *fit)
 
     def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
         """Return what the samples say of the weights of pairs (i, j), in the baseline of the fit.
@@ -217,6 +218,18 @@ class Average:
     def n_bytes(self) -> int:
         """How much memory it takes."""
         return int(self.posterior.P.nbytes + self.posterior.w.nbytes)
+
+
+def _by_row(target: Target, f: np.ndarray) -> np.ndarray:
+    """Return how good each of the predictions is, shape (N,), by the measure of `Average.score`."""
+    y = target.values
+    if target.kind == "real":
+        return np.asarray(-np.square(y - f).reshape(len(y), -1).mean(axis=1))
+    if target.kind in ("binary", "several"):
+        scores = f.reshape(len(f), -1).T
+        each = [auc_by_row(own.values, s) for own, s in zip(target.outputs, scores, strict=True)]
+        return np.asarray(np.mean(each, axis=0))
+    return np.asarray(target.chosen(f) == y, dtype=float)
 
 
 def average_beside(

@@ -71,6 +71,15 @@ class ByColumns:
         return pairs[self.counted] if self.n_pairs is None else pairs.head(self.n_pairs)
 
     @property
+    def compared(self) -> str:
+        """The first error of the machine, beside those of the baselines; empty without rows kept out."""
+        if not self.errors:
+            return ""
+        rows, metric, *_ = self.errors[0]
+        each = [f"{number(row[metric])} for {row[rows]}" for row in reversed(self.errors)]
+        return f"{metric} {rows}: {'; '.join(each)}."
+
+    @property
     def sentences(self) -> list[str]:
         """How many pairs count, and what the chance line is."""
         pairs = self.effects.pairs
@@ -117,12 +126,14 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
         "columns alone, without pairs": alone,
         "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
-    target = Target.of(y)
+    groups, target = run.row_groups[1], Target.of(y)
+    of = "" if groups is None else f" of {len(np.unique(groups)):,} {run.dataset.group}"
     rows = []
     for name, f in known.items():
-        row: dict[str, Any] = {f"on {y.size:,} rows kept out": name}
+        row: dict[str, Any] = {f"on {y.size:,} rows{of} kept out": name}
         for metric, value in measured(target.kind, Predictions(target, f)).items():
             scale, title = METRICS[metric].within(run.dataset.unit)
+            title += run.dataset.contrast if metric == "auc" else ""
             row[title] = scale * value
         rows.append(row)
     return tuple(rows)
@@ -148,7 +159,7 @@ def read_by_columns(
 def read_validated(run: Run, machine: Posterior, message: str = "") -> ByColumns:
     """Return what a machine says of columns, with its errors and the pairs that count on rows kept out."""
     effects, held_out = effects_of(run, machine), run.validation
-    n_pairs = None if held_out is None else effects.enough(held_out[0].matrix, held_out[1])
+    n_pairs = held_out and effects.enough(held_out[0].matrix, held_out[1], run.row_groups[1])
     return ByColumns(effects, message, n_pairs, baselines(run, machine))
 
 

@@ -76,6 +76,7 @@ class FirstFit:
             experiment.loss.name,
             self.posterior,
             base,
+            dataset.group,
         )
 
 

@@ -56,7 +56,8 @@ def tuned(
     rng = np.random.default_rng([experiment.seed, 2])
     y, together = problem.y, problem.model.multi_output
     classes = problem.loss.task == "binary" or (together and problem.target.kind != "real")
-    folds = default_folds(y if y.ndim == 1 else y[:, 0], classes and y.ndim == 1, rng)
+    first = y if y.ndim == 1 else y[:, 0]
+    folds = default_folds(first, classes and y.ndim == 1, rng, prepared.row_groups[0])
     size: dict[str, Any] = {}
     if can_be_averaged(problem):
         size = {"count": 8, "patience": 3}

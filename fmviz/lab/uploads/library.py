@@ -179,23 +179,24 @@ class Size:
 
 
 class Example(NamedTuple):
-    """A file, its name, its target, and its numeric columns that are categories."""
+    """A file, its name, its target, its numeric columns that are categories, and its group column."""
 
     data: bytes
     name: str
     target: str
-    words: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    group: str = ""
 
 
 def example() -> Example:
-    """Return the sampled flights, or the diabetes data where the package is installed without them."""
-    path = Files().find("flights.csv")
+    """Return the hours of bike sharing, or the diabetes data where the package is installed without them."""
+    path = Files().find("bike.csv")
     if path is not None and path.suffix == ".csv":
-        return Example(path.read_bytes(), path.name, "late", ("month", "day"))
+        return Example(path.read_bytes(), path.name, "cnt", ("hr",), "dteday")
     from sklearn.datasets import load_diabetes
 
     table = load_diabetes(as_frame=True, scaled=False).frame
-    return Example(table.to_csv(index=False).encode(), "diabetes.csv", "target", ())
+    return Example(table.to_csv(index=False).encode(), "diabetes.csv", "target")
 
 
 # -------------------------------------------------------------------------------------------------- files

@@ -131,7 +131,7 @@ def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...])
     """Draw the table; edits go to the setting ``columns``."""
     # The editor keeps its edits and applies them to its input table, which must therefore stay the same until
     # the setting changes from elsewhere.
-    about = (settings["file"], first.reading)
+    about = (settings["file"], first.reading, first.group)
     base = st.session_state.get(_BASE)
     if base is None or base["about"] != about or base["present"] != settings["columns"]:
         number = 0 if base is None else base["number"] + 1

@@ -37,7 +37,7 @@ from fmviz.ui.watching import done, failure
 
 _READING = tuple(field.name for field in fields(Reading))
 # Settings with the same name in a recipe.
-_RECIPE = ("target", "task", "positive", "logarithm", "scaling", "rare", "numbers")
+_RECIPE = ("target", "task", "positive", "logarithm", "scaling", "rare", "numbers", "group")
 _HELP = {
     "kind": "Format of the file.",
     "encoding": "Character encoding. Choose another if text looks garbled.",
@@ -128,6 +128,11 @@ TABLE: tuple[Setting, ...] = (
         1_000,
         help="Levels in fewer rows share one feature, “(other)”; 1 keeps all levels.",
     ),
+    Text(
+        "group",
+        help="Rows of one value of this column, such as a date or a person, are all fitted to, or all kept "
+        "out. The column is no feature unless the table above says so.",
+    ),
     ParamSpec(
         "rank", "int", 10, 1, 200, symbol="k", help="Columns of P; more are more expressive and cost more."
     ),
@@ -183,12 +188,12 @@ def _bring(settings: Settings) -> None:
         st.error(plain(refused), icon=":material/block:")
     if settings.shows("example", "Example"):
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="data_first"):
-            st.markdown("First visit? Try 20,000 flights from New York: which of them were late?")
+            st.markdown("First visit? Try a year of hourly bike sharing: when do people ride?")
             widgets.action(
                 settings,
                 "example",
                 "Try the example",
-                icon=":material/flight_takeoff:",
+                icon=":material/pedal_bike:",
                 on_click=_example,
                 args=(settings,),
             )
@@ -256,7 +261,8 @@ def _example(settings: Settings) -> None:
     sample = library.example()
     words = Recipe(columns=tuple(Choice(word, "word", "impute") for word in sample.words))
     corrections = columns.corrections_of(Recipe(), words)
-    _take(settings, sample.data, sample.name, target=sample.target, columns=corrections, rare=5)
+    about = {"target": sample.target, "columns": corrections, "group": sample.group, "rare": 5}
+    _take(settings, sample.data, sample.name, **about)
 
 
 def open_set(settings: Settings, upload: Upload) -> None:
@@ -312,7 +318,7 @@ def _file(settings: Settings, linked: bool) -> None:
     if data is not None:
         brought.keep()
     profile = library.profile(file, reading)
-    first = first_recipe(profile.source, profile.columns)
+    first = first_recipe(profile.source, profile.columns).grouped(settings["group"])
     if first.target and settings["target"] not in {column.name for column in profile.columns}:
         # Suggested until a target is chosen.
         settings.set(target=first.target, rare=first.rare)
@@ -347,6 +353,16 @@ def _file(settings: Settings, linked: bool) -> None:
                 widgets.param(settings, "scaling", "Scaled to", labels=scaled)
                 with st.container(width=330):
                     widgets.param(settings, "rare", "Minimum rows per level", style="number")
+                others = [column.name for column in profile.columns if column.name not in recipe.targets]
+                widgets.control(
+                    settings,
+                    "group",
+                    st.selectbox,
+                    "Rows that stay together in splits",
+                    list(dict.fromkeys(("", settings["group"], *others))),
+                    format_func=lambda name: f"rows of one {name}" if name else "none",
+                    width=250,
+                )
         encoded = draw_size(settings, recipe, profile)
         draw_train(settings, recipe, encoded)
     strengths.draw(settings, recipe, encoded is not None, linked, top)
@@ -587,7 +603,8 @@ def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | No
         st.warning("Interactions need at least two features. Use more columns.", icon=":material/lightbulb:")
     # Column notes and questions are above.
     said = [column.note for column in profile.columns if column.note]
-    _notes(note for note in size.notes if "`--" not in note and not any(words in note for words in said))
+    notes = [note for note in size.notes if "`--" not in note and not any(words in note for words in said)]
+    _notes([*notes, *filter(None, [recipe.group_note])])
     with st.expander("Features by column", icon=":material/view_column:"):
         st.dataframe(
             size.columns,

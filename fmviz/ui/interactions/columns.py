@@ -33,6 +33,8 @@ def draw(settings: Settings, reading: Opened) -> None:
     used = reading.run.last.get("used_interactions", 0)
     d = reading.attributes.of_column.size
     st.markdown(f"**{plain(by.sentences[0])}** Pairs of features used: {used:,} of {d * (d - 1) // 2:,}.")
+    if by.compared:
+        st.markdown(plain(by.compared))
     if by.message:
         st.caption(plain(by.message))
     _chosen(settings, by)

@@ -152,7 +152,11 @@ def _header(reading: Opened) -> None:
     # The primary metric of predictions, and the metric of support recovery.
     telling = {COLUMNS[name].on_rows: name for name in reversed(listed(run.last))}
     values = in_units({name: run.last[name] for name in telling.values()}, dataset.unit)
-    figures += [plain(f"{label} {value:.4g}") for label, value in values.items()]
+    of_classes = reading.full_dataset.contrast
+    figures += [
+        plain(f"{label}{of_classes if label.startswith('AUC') else ''} {value:.4g}")
+        for label, value in values.items()
+    ]
     with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
         st.markdown(
             f"**{plain(dataset.title)}**, {reading.experiment.model.label.lower()}: {plain(what)}. "
@@ -183,7 +187,7 @@ def _header(reading: Opened) -> None:
 def _empty(settings: Settings) -> None:
     """Draw a link that trains an example, unless the choice of a run is hidden."""
     if settings.shows("run"):
-        name = next(n for n in ("flights", "planted_interactions") if dataset_spec(n).unavailable() is None)
+        name = next(n for n in ("bike", "planted_interactions") if dataset_spec(n).unavailable() is None)
         with st.container(border=True, key="interactions_empty"):
             st.markdown("No run chosen. Open one from *Train* or *Runs*, or train an example:")
             navigation.page_link(

@@ -82,8 +82,8 @@ def draw(settings: Settings, reading: Opened) -> None:
 def _pick(settings: Settings, reading: Opened) -> int:
     """Draw the choice of a row; return its index in the data."""
     experiment = reading.experiment
-    n = reading.dataset.y.size
-    train, held_out = split(n, experiment.validation, experiment.seed if experiment.validation else 0)
+    n, seed = reading.dataset.y.size, experiment.seed if experiment.validation else 0
+    train, held_out = split(n, experiment.validation, seed, reading.dataset.row_groups)
     if not held_out.size and settings["part"] == "validation":
         settings.set(part="training")
 

@@ -142,11 +142,10 @@ def presets() -> list[Preset]:
             card=True,
         ),
         _training(
-            "flights",
-            "Flights: who is late?",
-            "20,000 departures from New York, with timetable data only. Which pairs of columns predict "
-            "delay?",
-            ":material/flight_takeoff:",
+            "bike",
+            "Bike sharing: when do people ride?",
+            "A year of hourly rentals in Washington. Which pairs of columns, such as hour and weekday, predict rides?",
+            ":material/pedal_bike:",
             card=True,
         ),
         _training(
