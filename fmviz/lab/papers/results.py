@@ -231,5 +231,4 @@ def last_kept(artefact: Artefact, budget: str, runs: RunStore | None = None) -> 
             "The result that is kept was made under another protocol than that of this fmviz. Run it again."
         )
     result = Result.from_dict(stored)
-    complete = result.state == "complete"
-    return replace(result, checks=tuple(artefact.judge(result.tables, result.settings, complete=complete)))
+    return replace(result, checks=tuple(artefact.judge(result.tables, result.settings)))
