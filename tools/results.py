@@ -4,7 +4,7 @@
 
 Each runs at the full budget where that takes at most ten minutes on two cores, else at the quick one, into
 the run store, so that what was stopped goes on. With --from-store nothing runs: what the store has is taken,
-of the full budget if it can be, and of an unfinished run what it has found so far.
+of the full budget if it can be, else what comes with fmviz, judged anew.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ import argparse
 import gzip
 import json
 import os
-import time
 from pathlib import Path
 
 from fmviz.figures import papers, sketch
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
 from fmviz.lab.papers.results import (
     heads,
-    kept_result,
     kept_results,
+    last_kept,
     path_of,
     run_and_keep,
-    unfinished,
+    shipped_results,
     verdicts_of,
 )
 from fmviz.lab.store import store
@@ -32,16 +31,12 @@ from fmviz.lab.store import store
 MINUTES = 10.0
 
 
-def stored(artefact: Artefact) -> tuple[dict, float] | None:
-    """Return the result that the run store has, of the full budget if it can be, and when it was made."""
-    known = kept_results(store())
-    for budget in reversed(BUDGETS):
-        if (artefact.name, budget) in known:
-            result = kept_result(store(), artefact.name, budget)
-            return None if result is None else (result, known[artefact.name, budget].created)
-        if unfinished(artefact, budget, store()):
-            *_, last = run_and_keep(artefact, budget, store, lambda: True)
-            return last.to_dict(), time.time()
+def last_of(artefact: Artefact) -> tuple[dict, float] | None:
+    """Return the result in the run store, of the full budget if it can be, else ours, and its time."""
+    for known in (kept_results(store()), shipped_results()):
+        for budget in reversed(BUDGETS):
+            if (artefact.name, budget) in known and (result := last_kept(artefact, budget, store())):
+                return result.to_dict(), known[artefact.name, budget].created
     return None
 
 
@@ -62,8 +57,6 @@ def keep_shipped(result: dict, created: float, picture: str) -> Path:
         "without": [name for name in wanted if name not in result["data"]],
         "picture": picture,
     }
-    if result["state"] != "complete":
-        head["parts"] = [result["done"], result["total"]]
     lines = (json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in (head, result))
     path = path_of(result["artefact"])
     # Without a time in its head, so that equal results are equal files.
@@ -89,8 +82,8 @@ def main() -> None:
         artefact = ARTEFACTS[name]
         if not arguments.from_store:
             run(artefact)
-        if (last := stored(artefact)) is None:
-            print(f"{name}: the store has none.")
+        if (last := last_of(artefact)) is None:
+            print(f"{name}: there is no result.")
             continue
         result, created = last
         picture = sketch.thumbnail(papers.draw(result["tables"], **artefact.picture))

@@ -143,8 +143,7 @@ def _card(artefact: Artefact, settings: Settings, last: Kept | None) -> None:
         minutes = duration(60 * artefact.minutes["quick"])
         words = f"Not run here yet. {minutes.capitalize()} at the quick budget."
     else:
-        less = f"; incomplete, {last.parts[0]:,} of {last.parts[1]:,} parts" if last.parts else ""
-        less += f"; without {plain(', '.join(last.without))}" if last.without else ""
+        less = f"; without {plain(', '.join(last.without))}" if last.without else ""
         whose = "Shipped result" if last.shipped else "Last run"
         words = f"{whose}: {plain(_when(last))}, {plain(last.budget)} budget{less}."
     st.caption(words)
@@ -255,9 +254,8 @@ def _kept(artefact: Artefact, kept: Kept) -> None:
     words = f"Last result: {plain(_when(kept))}."
     if shipped:
         versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
-        parts = "" if result.state == "complete" else f", after {result.done:,} of {result.total:,} parts"
         words = (
-            f"Result shipped with fmviz, {plain(_when(kept))}{parts}; computed by "
+            f"Result shipped with fmviz, {plain(_when(kept))}; computed by "
             f"`{_command(artefact, kept.budget)}` with {plain(versions)}."
         )
     st.caption(words)

@@ -192,9 +192,15 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     judged = COLUMNS[metric]
     first = means.iloc[0]
     spread = "" if math.isnan(first["std"]) else f" ± {typeset(first['std'], '.2g')}"
+    strengths = plan.grid["lambda_sparse"]
+    edges = {
+        min(strengths): " The smallest λ of the grid: a better one may lie below it.",
+        max(strengths): " The largest λ of the grid: a better one may lie above it.",
+    }
+    edge = edges.get(first["lambda_sparse"], "") if len(edges) > 1 else ""
     st.markdown(
         f"**Best{' so far' if view.state.active else ''}: {plain(first['method'])} at "
-        f"λ = {typeset(first['lambda_sparse'])}.** {judged.label} "
+        f"λ = {typeset(first['lambda_sparse'])}.**{edge} {judged.label} "
         f"{typeset(first['mean'])}{spread}, {first['interactions']:,.0f} interactions; means over "
         f"{counted(first['fits'], 'seed')}."
     )

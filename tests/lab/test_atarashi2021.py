@@ -26,6 +26,7 @@ from fmviz.lab.papers.atarashi2021 import (
     LETTERS,
     METHODS,
     ML100K,
+    OMEGA,
     PRINTED,
     PSSR,
     SETTINGS,
@@ -44,8 +45,8 @@ from fmviz.lab.papers.atarashi2021 import (
 )
 from fmviz.metrics.prediction import roc_auc
 
-FIG2, FIG3, FIG6, FIG9, TABLE3 = (
-    ARTEFACTS[f"atarashi2021_{name}"] for name in ("fig2", "fig3", "fig6", "fig9", "table3")
+FIG2, FIG3, FIG6, FIG7, FIG9, TABLE3 = (
+    ARTEFACTS[f"atarashi2021_{name}"] for name in ("fig2", "fig3", "fig6", "fig7", "fig9", "table3")
 )
 
 
@@ -248,7 +249,39 @@ def test_statements_of_table_3_follow_from_the_printed_numbers():
     assert {c.verdict for c in checks if (c.statement, c.case) in odd} == {"not settled"}
 
 
-# Figures 5 and 7
+# Figures 5, 6 and 7
+
+
+def test_exponents_are_judged_over_the_features_of_the_paper_alone():
+    powers = {**dict.fromkeys(SPARSE, 1), **dict.fromkeys(OMEGA, 2), "SLQR": 3}
+    for budget, verdict in (("quick", "not settled"), ("full", "holds")):
+        own = FIG6.configured(budget)
+        rows = [
+            {"method": method, "d": d, "seconds": 1e-4 * d**power}
+            for method, power in powers.items()
+            for d in own["d"]
+        ]
+        judged = verdicts(FIG6, {"times": rows}, own)
+        assert {judged[key] for key in judged if key[0] != "slqr"} == {verdict}
+        assert judged["slqr", f"d = {max(own['d']):,}"] == "holds", "fewer features can confirm it"
+
+
+@pytest.mark.parametrize(("falls", "verdict"), [(0.0, "holds"), (0.5, "not settled")])
+def test_nobody_is_the_fastest_while_objectives_fall(falls, verdict):
+    panel, own = "a9a, λ = 0.0001", FIG7.configured("quick", data=["a9a"])
+    places = {"panel": panel, "seed": 0}
+    trace, ends = [], []
+    for method in WEIGHTED:
+        first = 0.1 if method in ("TI", "CS") else 1.0
+        # Its time limit ends one method before it comes to rest, above all others.
+        high, last = (2.0, 2.0 - falls) if method == "L21" else (1.0, 1.0)
+        course = ((0.0, 9.0), (first, high), (2.9, high), (3.0, last))
+        for epoch, (seconds, objective) in enumerate(course):
+            about = {"epoch": epoch, "seconds": seconds, "objective": objective}
+            trace.append({**places, "method": method, **about})
+        ends.append({**places, "method": method})
+    judged = verdicts(FIG7, {"data": [{"data": "a9a"}], "trace": trace, "ends": ends}, own)
+    assert judged["fastest", panel] == verdict
 
 
 @pytest.mark.parametrize("method", WEIGHTED)

@@ -12,11 +12,16 @@ from fmviz.lab.papers.base import declared
 from fmviz.lab.papers.blondel2017 import DATA as BEST_DATA
 from fmviz.lab.papers.blondel2017 import (
     EIGEN,
+    LETTER,
     MACHINES,
     NYSTROEM,
     ONE_BY_ONE,
+    PENALTIES,
+    SATIMAGE,
+    SEGMENT,
     START,
     VOWEL_TEST,
+    VOWEL_TRAIN,
     WINE,
     cells,
     fig2,
@@ -80,6 +85,31 @@ def test_cells_stand_beside_what_is_printed():
         "table2", {"data": of(VOWEL_TEST), "cells": [{**cell, "printed": 80.0, "within": True}]}
     )
     assert judged["printed", VOWEL_TEST] == "holds"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "behind", "verdict"),
+    [
+        ((SEGMENT, SATIMAGE, LETTER), (VOWEL_TEST, VOWEL_TRAIN), "holds"),
+        # Vowel is one of four data sets, however many readings of it there are.
+        ((VOWEL_TEST, VOWEL_TRAIN, SEGMENT), (SATIMAGE, LETTER), "does not hold"),
+        ((VOWEL_TRAIN, SEGMENT, LETTER), (SATIMAGE, VOWEL_TEST), "does not hold"),
+        # Whether it is three of four, two data sets do not say.
+        ((SEGMENT, VOWEL_TEST, VOWEL_TRAIN), (), "not settled"),
+        ((), (SEGMENT, VOWEL_TEST, VOWEL_TRAIN), "not settled"),
+    ],
+)
+def test_three_of_four_data_sets_are_counted_among_all_four(ahead, behind, verdict):
+    right = {f"{title}, both layers": 90.0 for title in PENALTIES}
+    rows = [
+        {"data": name, "method": method, "seed": seed, "score": score + seed / 10, "used": 20}
+        for names, start in ((ahead, 80.0), (behind, 95.0))
+        for name in names
+        for method, score in {**right, **{f"{title}, random start": start for title in PENALTIES}}.items()
+        for seed in range(3)
+    ]
+    judged = verdicts("table2", {"data": of(*ahead, *behind), "test": rows})
+    assert {judged["random", machine] for machine in right} == {verdict}
 
 
 def test_eigen_steps_are_never_below_their_start():

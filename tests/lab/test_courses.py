@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fmviz.lab.papers.courses import ahead, times_to
+from fmviz.lab.papers.courses import ahead, cut_short, times_to
 
 
 def test_times_are_read_off_the_way_down():
@@ -26,3 +26,16 @@ def test_what_nobody_reached_settles_nothing():
     assert ahead(times, ["a"], ["b"], 100.0) == "holds"
     assert ahead(times, ["b"], ["a"]) == "does not hold"
     assert ahead(pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]}), ["a"], ["b"]) == "not settled"
+
+
+def test_runs_are_cut_short_while_their_objective_falls():
+    courses = {"fast": (1.0, 0.5, 0.5, 0.5, 0.5), "slow": (1.0, 0.9, 0.8, 0.7, 0.6)}
+    rows = [
+        {"panel": "p", "seed": 0, "method": m, "seconds": float(e), "objective": o}
+        for m, path in courses.items()
+        for e, o in enumerate(path)
+    ]
+    assert cut_short({"trace": rows}, "p", "all")
+    assert not cut_short({"trace": rows}, "p", "lowest"), "the lowest objective is known"
+    assert cut_short({"trace": [{**row, "objective": -row["seconds"]} for row in rows]}, "p", "lowest")
+    assert not cut_short({}, "p", "all")

@@ -43,6 +43,12 @@ def test_our_numbers_are_drawn_and_their_verdicts_stay(name):
     assert not re.search(r"(?<![\w/:.])/(work|tmp|home|root)\b", json.dumps(ours.to_dict()))
 
 
+def test_our_results_are_of_runs_that_came_to_their_end():
+    for name, head in results.heads().items():
+        ours = results.shipped_result(name, head["budget"])
+        assert (ours["state"], ours["done"]) == ("complete", ours["total"]), name
+
+
 def test_our_results_are_small():
     assert sum(path.stat().st_size for path in results.FOLDER.glob("*.gz")) < 1_500_000
 
@@ -100,6 +106,7 @@ def test_a_tiny_run_grows_is_cut_off_and_comes_to_the_same(name, tmp_path, monke
     for result in run(folder=tmp_path, should_stop=lambda: bool(half) and half[-1] >= last.total // 2):
         half.append(result.done)
     assert (result.state, result.done < last.total) == ("stopped", True)
+    assert {check.verdict for check in result.checks} == {"not settled"}, "a part of a run settles nothing"
     *_, known = run(folder=tmp_path, should_stop=lambda: True)
     assert known.state == "stopped"
     assert numbers(known) == numbers(result), "nothing is lost, and nothing made"

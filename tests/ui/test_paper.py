@@ -73,7 +73,6 @@ def test_ours_stands_where_nothing_was_run(executor, store):
     said = words(app)
     heads = results.shipped_results()
     assert said.count("Shipped result: 20") == len(heads)
-    assert said.count("; incomplete, ") == sum(head.parts is not None for head in heads.values())
     assert said.count("Not run here yet.") == len(ARTEFACTS) - len(heads)
     (budget,) = (head.budget for head in heads.values() if head.artefact == NAME)
     other = next(item for item in BUDGETS if item != budget)

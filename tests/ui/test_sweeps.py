@@ -36,6 +36,8 @@ def test_a_sweep_is_declared_and_carried_out(store):
     assert list(table["fits"]) == [2] * 4
     first = table.iloc[0]
     assert f"Best: {first['method']} at λ = {first['lambda_sparse']:g}." in words(app)
+    end, beyond = ("largest", "above") if first["lambda_sparse"] > 0.001 else ("smallest", "below")
+    assert f"The {end} λ of the grid: a better one may lie {beyond} it." in words(app)
     finish(app, "sweeps_start")
     assert "8 of them from the store" in words(app)
     assert store.count() == 8

@@ -30,7 +30,7 @@ from fmviz.lab.datasets import make_sparse_interactions
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.operators import VARIANTS, sample, study
 from fmviz.lab.papers.base import declared, figure, rows_of
-from fmviz.lab.papers.courses import MUCH, SHARE, ahead, descend, in_words, median_times, reason, sooner
+from fmviz.lab.papers.courses import MUCH, ahead, descend, in_words, median_times, reason, settled, sooner
 from fmviz.lab.papers.judging import (
     Finding,
     Row,
@@ -385,13 +385,6 @@ def weighted(
     yield from (("trace", {**labels, **row}) for row in course)
     about = {"epoch": last.epoch, "settled": settled(course), "status": reason(last)}
     yield "ends", {**labels, "objective": course[-1]["objective"], "seconds": last.seconds, **about}
-
-
-def settled(course: Sequence[Row]) -> float:
-    """Return the seconds after which the objective stays within `SHARE` of its last value."""
-    end = course[-1]["objective"]
-    away = [i for i, row in enumerate(course) if abs(row["objective"] - end) > SHARE * abs(end)]
-    return float(course[away[-1] + 1]["seconds"] if away else course[0]["seconds"])
 
 
 def fig5(own: Settings, seed: int, setting: str, strength: float, method: str) -> Rows:

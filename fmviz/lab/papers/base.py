@@ -22,6 +22,7 @@ from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.datasets.drawn import rated_items
+from fmviz.lab.papers.courses import cut_short
 from fmviz.lab.papers.judging import Finding, Row, Said, Tables, Verdict, rows_where, verdict
 from fmviz.lab.papers.reproduction import Reproduction, Settings, Stopped, Work
 from fmviz.lab.runner import load_dataset
@@ -48,12 +49,19 @@ class Statement:
         What is said, and the place in the paper.
     measured : str
         The sentence of a check, in which numbers stand by their names in braces.
+    ranges : mapping of str to (low, high)
+        Settings of several values, with the range that they have in the paper: a run over another range
+        settles nothing.
+    at_rest : {"", "lowest", "all"}
+        Which objectives must have come to rest before their runs end, as `cut_short` has it.
     """
 
     key: str
     text: str
     where: str
     measured: str = ""
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    at_rest: str = ""
 
 
 @dataclass(frozen=True)
@@ -169,14 +177,16 @@ class Artefact:
     thresholds: Mapping[str, Any] = field(default_factory=dict)
     summary: Mapping[str, Callable[[Tables], Iterable[Row]]] = field(default_factory=dict)
 
-    def judge(self, tables: Tables, settings: Settings) -> list[Check]:
-        """Return what the tables of a run, complete or not, say to every statement.
+    def judge(self, tables: Tables, settings: Settings, *, complete: bool = True) -> list[Check]:
+        """Return what the tables of a run say to every statement.
 
-        Stand-ins settle nothing: the paper says nothing of them.
+        Nothing is settled by a part of a run, by stand-ins, of which the paper says nothing, over a range
+        that is not the paper's, or where runs ended before their objectives came to rest.
         """
         settings = {**settings, **self.thresholds}
         used = {row["data"] for row in tables.get("data", ())}
         stand_in = bool(used) and "data" in settings and not used & set(settings["data"])
+        doubt = "On data in place of the paper's: " if stand_in else "" if complete else "So far: "
         findings: dict[str, list[tuple[str, Said | None]]] = {}
         for key, case, said in self.judging(tables, settings):
             findings.setdefault(key, []).append((case, said))
@@ -186,10 +196,19 @@ class Artefact:
                 holds, words = said or (None, "No numbers yet.")
                 if not isinstance(words, str):
                     words = statement.measured.format_map({**settings, **words})
-                if stand_in:
-                    holds, words = None, f"On data in place of the paper's: {words}"
+                if said and (reason := doubt or self._doubt(statement, case, tables, settings)):
+                    holds, words = None, f"{reason}{words}"
                 checks.append(Check(statement.key, case, verdict(holds), words))
         return checks
+
+    def _doubt(self, statement: Statement, case: str, tables: Tables, settings: Settings) -> str:
+        """Return why a run settles nothing in a case, as the beginning of a sentence, or ``""``."""
+        for name, (low, high) in statement.ranges.items():
+            if (min(settings[name]), max(settings[name])) != (low, high):
+                return f"Not over the paper's range of {name}, {low:,} to {high:,}: "
+        if statement.at_rest and cut_short(tables, case, statement.at_rest):
+            return "Runs ended before their objectives came to rest: "
+        return ""
 
     def configured(self, budget: str = "quick", **changes: Any) -> Mapping[str, Any]:
         """Return the settings of a budget, some changed; raise ValueError for one that is unknown."""
@@ -248,7 +267,7 @@ class Artefact:
                 budget=budget,
                 settings=plain(dict(repro.settings)),
                 tables=tables,
-                checks=tuple(self.judge(tables, repro.settings)),
+                checks=tuple(self.judge(tables, repro.settings, complete=state == "complete")),
                 data=dict(repro.data),
                 differences=(*self.differences, *repro.notes),
                 versions=programs,

@@ -28,6 +28,8 @@ from fmviz.lab.papers.judging import (
     Row,
     Said,
     Tables,
+    Verdict,
+    agreed,
     frame,
     listed,
     majority,
@@ -42,6 +44,8 @@ from fmviz.metrics import ndcg, rmse
 
 SETS = declared("blondel2017")["sets"]
 SEGMENT, VOWEL_TEST, VOWEL_TRAIN, SATIMAGE, LETTER, WINE, PLANTED, MOVIELENS = SETS
+# The four data sets of the tables.
+COMPARED = (SEGMENT, VOWEL_TEST, SATIMAGE, LETTER)
 PENALTIES = {"ℓ₁": "l1", "ℓ₁/ℓ₂": "l1_l2", "ℓ₁/ℓ∞": "l1_linf"}
 L1, *GROUPS = PENALTIES
 OUTPUT, BOTH, RANDOM_START = "output layer", "both layers", "random start"
@@ -527,10 +531,15 @@ def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
         each = {name: said for name, lead in leads.items() if (said := margin(lead))}
         if not each:
             continue
+        # A data set of the paper may stand here in several readings, all of which count as one.
+        readings: dict[str, list[Verdict]] = {name.partition(" (")[0]: [] for name in COMPARED}
+        for name, (holds, _) in each.items():
+            readings.setdefault(name.partition(" (")[0], []).append(holds)
         unsettled = all(holds == "not settled" for holds, _ in each.values())
-        parts = "; ".join(f"{name}: {words[0].lower()}{words[1:-1]}" for name, (_, words) in each.items())
-        wins = (holds == "holds" for holds, _ in each.values())
-        holds, numbers = majority(wins, each=f"{parts[0].upper()}{parts[1:]}")
+        wins = (agreed(known) == "holds" if known else None for known in readings.values())
+        parts = [f"{name}: {words[0].lower()}{words[1:-1]}" for name, (_, words) in each.items()]
+        parts += [f"{name}: absent" for name, known in readings.items() if not known]
+        holds, numbers = majority(wins, each="; ".join(parts))
         yield "random", machine, (None if unsettled else holds, numbers)
 
 

@@ -50,6 +50,33 @@ def descend(
     return course, last
 
 
+def settled(course: Sequence[Mapping[Any, Any]]) -> float:
+    """Return the seconds after which the objective stays within `SHARE` of its last value."""
+    end = course[-1]["objective"]
+    away = [i for i, row in enumerate(course) if abs(row["objective"] - end) > SHARE * abs(end)]
+    return float(course[away[-1] + 1]["seconds"] if away else course[0]["seconds"])
+
+
+def cut_short(tables: Tables, panel: str, among: str) -> bool:
+    """Return whether objectives still changed by more than `SHARE` in the second half of their time.
+
+    That of all methods has to have come to rest from every start, or, where they minimise the same objective,
+    `among` "lowest", that of one method within `SHARE` of the lowest.
+    """
+    rows = frame(tables, "trace", panel=panel)
+    if rows.empty:
+        return False
+    runs = rows.groupby(["seed", "method"])
+    ends = runs["objective"].last()
+    resting = pd.Series(
+        {key: 2.0 * settled(run.to_dict("records")) <= run["seconds"].iloc[-1] for key, run in runs}
+    )
+    if among == "lowest":
+        near = ends <= (1.0 + SHARE) * ends.groupby(level=0).transform("min")
+        resting = (resting & near).groupby(level=0).any()
+    return not resting.all()
+
+
 def times_to(tables: Tables, column: str = "seconds", **where: object) -> pd.DataFrame:
     """Return when every method comes close to the lowest objective of all, in two readings of close.
 

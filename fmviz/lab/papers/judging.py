@@ -54,14 +54,16 @@ def verdict(holds: Verdict | bool | None) -> Verdict:
     return "not settled" if holds is None else "holds" if holds else "does not hold"
 
 
-def majority(cases: Iterable[bool], **numbers: Any) -> tuple[Verdict, dict[str, Any]]:
+def majority(cases: Iterable[bool | None], **numbers: Any) -> tuple[Verdict, dict[str, Any]]:
     """Say "holds" if it does in three of four cases or more, "does not hold" up to one in two.
 
-    The numbers are those given, "wins" and "n".
+    A case without evidence is None; with one of them nothing is settled. The numbers are those given, "wins"
+    and "n".
     """
-    answers = [bool(case) for case in cases]
-    wins, n = sum(answers), len(answers)
-    holds = None if not n else True if 4 * wins >= 3 * n else False if 2 * wins <= n else None
+    answers = [None if case is None else bool(case) for case in cases]
+    wins, n = sum(map(bool, answers)), len(answers)
+    holds = True if 4 * wins >= 3 * n else False if 2 * wins <= n else None
+    holds = None if not n or None in answers else holds
     return verdict(holds), {"wins": wins, "n": n, **numbers}
 
 

@@ -15,7 +15,7 @@ import sqlite3
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -124,8 +124,6 @@ class Kept:
         Whether it was shipped with fmviz.
     without : tuple of str
         Data sets that were not available, if known.
-    parts : sequence of int, optional
-        The number of finished parts, and of all parts, of an unfinished result.
     picture : str
         The thumbnail of a shipped one, an SVG.
     """
@@ -137,7 +135,6 @@ class Kept:
     verdicts: Mapping[str, int]
     shipped: bool = False
     without: tuple[str, ...] = ()
-    parts: Sequence[int] | None = None
     picture: str = ""
 
 

@@ -144,7 +144,8 @@ def presets() -> list[Preset]:
         _training(
             "bike",
             "Bike sharing: when do people ride?",
-            "A year of hourly rentals in Washington. Which pairs of columns, such as hour and weekday, predict rides?",
+            "A year of hourly rentals in Washington. Hour and weekday together predict what neither does "
+            "alone.",
             ":material/pedal_bike:",
             card=True,
         ),
