@@ -25,7 +25,7 @@ from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.metrics import COLUMNS, Metric
-from fmviz.paths import Order, iterate_path, onwards
+from fmviz.paths import Order, iterate_path, onwards, walk
 from fmviz.paths.path import path_solver
 
 _Fit = TypeVar("_Fit")
@@ -94,7 +94,8 @@ class PathPlan:
         The strengths λ.
     order : {"onwards", "up", "down", "cold"}
         Fits begin at that of the next smaller strength, of the next larger one, or anew. "onwards" is down
-        for regularizers that let P leave 0, and up for the others.
+        for regularizers that let P leave 0, and up for the others. Without effect on warm starts, which are
+        those of `fmviz.find_lambda`.
     """
 
     base: Experiment
@@ -185,17 +186,19 @@ def in_rounds(streams: Sequence[Iterator[_Fit]], should_stop: Callable[[], bool]
 def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
     experiment = plan.method(regularizer)
     run = Run.prepare(experiment)
-    for point in iterate_path(
-        run.problem,
-        plan.lambdas,
-        orders=(onwards(run.problem) if plan.order == "onwards" else plan.order,),
-        start=experiment.start,
-        solver=experiment.solver,
-        budget=Budget(experiment.max_epochs, tol=experiment.tol),
-        init_scale=experiment.init_scale,
-        random_state=[experiment.seed, 1],
-        should_stop=should_stop,
-    ):
+    fits: dict[str, Any] = {
+        "solver": experiment.solver,
+        "budget": Budget(experiment.max_epochs, tol=experiment.tol, report_every=None),
+        "init_scale": experiment.init_scale,
+        "random_state": [experiment.seed, 1],
+        "should_stop": should_stop,
+    }
+    order = onwards(run.problem) if plan.order == "onwards" else plan.order
+    if experiment.start == "warm":
+        points = (point for _, point in walk(run.problem, plan.lambdas, **fits))
+    else:
+        points = iterate_path(run.problem, plan.lambdas, orders=(order,), start=experiment.start, **fits)
+    for point in points:
         record = point.record()
         del record["validation_loss"], record["order"]
         yield PathFit(

@@ -39,7 +39,11 @@ LABELS: dict[str, Mapping[str, str]] = {
             *(("solver", SOLVERS), ("loss", LOSSES)),
         )
     },
-    "start": {"informed": "Leaves P = 0 where it can", "random": "Random, as published"},
+    "start": {
+        "informed": "Leaves P = 0 where it can",
+        "random": "Random, as published",
+        "warm": "Warm, from weaker λ",
+    },
     "caps": {"given": "As set", "auto": "From the data"},
 }
 """What the values of a setting are called."""
