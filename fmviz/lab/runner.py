@@ -275,7 +275,9 @@ class Run:
             rng = np.random.default_rng([experiment.seed, 1])
             return path_start(problem, experiment.init_scale, rng)
         own = replace(experiment, lambda_sparse=below[-1], changes=())
-        before = replace(self, experiment=own, problem=problem.at(lambda_sparse=below[-1]), schedule=Schedule())
+        before = replace(
+            self, experiment=own, problem=problem.at(lambda_sparse=below[-1]), schedule=Schedule()
+        )
 
         def end() -> Parameters:
             budget = Budget(own.max_epochs, None, own.tol, report_every=None)

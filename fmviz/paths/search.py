@@ -217,7 +217,7 @@ def find_lambda(
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
     >>> *_, probe = fmviz.find_lambda(X, y, 18, lambda_p=0.1, fit_linear=False, random_state=0)
     >>> print(probe.message)
-    λ = 0.0681 uses 18 interactions: the weakest λ of the grid that leaves 15 to 21 interactions; the strongest is 0.681.
+    λ = 0.0681 uses 18 interactions, the weakest λ with 15 to 21; the strongest is 0.681.
     """
     described = problem_of(X, y, standardize, problem)[0]
     if init_scale is None:
@@ -277,11 +277,12 @@ def _search(
             break
     if should_stop() or not tried:
         return
-    within, span = f"{accept[0]:,} to {accept[1]:,} interactions", ()
+    within = " to ".join(dict.fromkeys(f"{end:,}" for end in accept))
     about = f"λ = {typeset(chosen.lambda_sparse)} uses {chosen.used_interactions:,} interactions"
-    words = f"No λ of the grid leaves {within}: {about}, the nearest number."
-    if inside:
-        span = tried[inside[0]][0], tried[inside[-1]][0]
-        words = f"{about}: the weakest λ of the grid that leaves {within}; the strongest is {typeset(span[1])}."
-    status = "found" if inside else "nearest"
-    yield replace(chosen, status=status, message=words, tried=tuple(tried), span=span)
+    if not inside:
+        words = f"No λ of the grid leaves {within} interactions; the nearest: {about}."
+        yield replace(chosen, status="nearest", message=words, tried=tuple(tried))
+        return
+    span = tried[inside[0]][0], tried[inside[-1]][0]
+    words = f"{about}, the weakest λ with {within}; the strongest is {typeset(span[1])}."
+    yield replace(chosen, status="found", message=words, tried=tuple(tried), span=span)

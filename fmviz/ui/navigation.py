@@ -39,8 +39,8 @@ NAVIGATION: dict[str, tuple[Link, ...]] = {
     "Research": (PAPER, RUNS, ABOUT),
 }
 """The sections of the sidebar. A new page is a file in pages/ and a link here."""
-FIRST = (START, LESSONS, PROX, TRAIN, DATA, INTERACTIONS)
-"""What the sidebar offers who has not chosen Expert; all else is folded."""
+FIRST = (START, LESSONS, PROX, TRAIN, COMPARE, DATA, INTERACTIONS)
+"""Pages listed in Simple mode; all others are folded."""
 REST = tuple(link for links in NAVIGATION.values() for link in links if link not in FIRST)
 
 

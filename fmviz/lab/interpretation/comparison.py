@@ -17,7 +17,7 @@ from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.metrics import Metric
-from fmviz.typography import typeset
+from fmviz.typography import typeset, with_spread
 
 # So many rows tell which product is the strongest.
 _ROWS = 10_000
@@ -196,6 +196,44 @@ def conclusion(
             f"the nearest have {own['instead'].iloc[0]}."
         )
     return " ".join(words)
+
+
+SHRINKAGE = (
+    "With equally many pairs, the error as fitted measures how much λ shrinks the weights: refitted errors "
+    "decide which pairs are better."
+)
+
+
+def chosen_words(rows: pd.DataFrame, metric: Metric, accept: tuple[int, int]) -> str:
+    """Say which λ leaves an accepted number of pairs, with its number, error and F1 over the seeds.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``label``, ``λ``, ``interactions``, ``value``, ``F1`` and ``nearest``, a row for each seed.
+    metric : Metric
+        What the values are.
+    accept : (int, int)
+        The accepted numbers.
+    """
+    seeds, parts = rows["label"].value_counts().max(), []
+    for label, own in rows.groupby("label", sort=False):
+        hits, missed = own[~own["nearest"]], int(own["nearest"].sum())
+        on = f" on {missed} of {seeds} seeds" * bool(seeds > 1 and missed)
+        if hits.empty:
+            parts.append(f"{label}: none{on}")
+            continue
+        ends = [
+            " to ".join(dict.fromkeys(map(form, (own.min(), own.max()))))
+            for own, form in ((hits["λ"], typeset), (hits["interactions"], "{:,}".format))
+        ]
+        value, f1 = (with_spread(hits[name].mean(), hits[name].std()) for name in ("value", "F1"))
+        exact = f", F1 {f1}" * bool(hits["F1"].notna().all())
+        parts.append(
+            f"{label}: λ = {ends[0]}, {ends[1]} pairs, {value}{exact}" + f"; none{on}" * bool(missed)
+        )
+    over = f", mean ± deviation over {seeds} seeds" * bool(seeds > 1)
+    return f"Weakest λ with {range_words(accept)} pairs and its {metric.label}{over}. {' · '.join(parts)}."
 
 
 def range_words(ends: tuple[int, int]) -> str:

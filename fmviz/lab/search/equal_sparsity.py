@@ -22,7 +22,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
 from fmviz.lab.search.strength_path import in_rounds
 from fmviz.metrics import SUPPORT_F1, Metric
-from fmviz.paths import search_lambda
+from fmviz.paths import accepted_range, choose, search_lambda
 
 _MOST_STEPS = 500
 REFITTED = "refitted_"
@@ -157,8 +157,9 @@ def ends_table(
     DataFrame
         One row for each regularizer and seed, of those seeds that all regularizers have, if there is any:
         ``fit``, ``regularizer``, ``label``, ``seed``, the chosen ``λ`` and the ``strongest`` with an
-        accepted number, ``interactions``, ``Features``, the metric as ``value`` and ``refitted``, ``F1`` of the pairs,
-        ``Fits``; ``nearest``, whether the number was not reached, and ``instead``, the numbers around it.
+        accepted number, ``interactions``, ``Features``, the metric as ``value`` and ``refitted``, ``F1`` of
+        the pairs, ``Fits``; ``nearest``, whether the number was not reached, and ``instead``, the numbers
+        around it.
     """
     rows = []
     for fit in (fit for fit in fits if fit.parameters is not None):
@@ -186,6 +187,45 @@ def ends_table(
     table = pd.DataFrame(rows)
     complete = table.groupby("seed")["label"].transform("size") == len(regularizers)
     return table[complete] if complete.any() else table
+
+
+def matched(table: pd.DataFrame, by: Sequence[str], target: int, metric: str) -> pd.DataFrame:
+    """Return the fits that the rule of `fmviz.find_lambda` chooses among fits along λ.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row a fit: ``lambda_sparse``, ``used_interactions``, `metric` and the columns that follow.
+    by : sequence of str
+        The columns that a path has in common.
+    target : int
+        The number of interactions.
+    metric : str
+        The column that becomes ``value``.
+
+    Returns
+    -------
+    DataFrame
+        The chosen rows, with the columns of `ends_table`: ``λ``, ``strongest``, ``interactions``, ``value``,
+        ``F1`` and ``nearest``.
+    """
+    rows = []
+    for _, path in table.groupby(list(by), sort=False):
+        path = path.sort_values("lambda_sparse")
+        place, inside = choose(path["used_interactions"].astype(int).tolist(), target, accepted_range(target))
+        row, last = path.iloc[place], path.iloc[inside[-1] if inside else place]
+        rows.append(
+            {
+                **row,
+                "λ": row["lambda_sparse"],
+                "strongest": last["lambda_sparse"],
+                "interactions": int(row["used_interactions"]),
+                "value": row[metric],
+                "F1": row.get(SUPPORT_F1.name, math.nan),
+                "nearest": not inside,
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def at_number(

@@ -21,7 +21,7 @@ from fmviz.lab.store.recorder import Recorder
 from fmviz.paths.validation import Trial
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.target import Target
-from fmviz.typography import cell, typeset
+from fmviz.typography import cell
 
 
 @dataclass(frozen=True, eq=False)

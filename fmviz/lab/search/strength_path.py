@@ -194,10 +194,11 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
         "should_stop": should_stop,
     }
     order = onwards(run.problem) if plan.order == "onwards" else plan.order
-    if experiment.start == "warm":
-        points = (point for _, point in walk(run.problem, plan.lambdas, **fits))
-    else:
-        points = iterate_path(run.problem, plan.lambdas, orders=(order,), start=experiment.start, **fits)
+    points = (
+        (point for _, point in walk(run.problem, plan.lambdas, **fits))
+        if experiment.start == "warm"
+        else iterate_path(run.problem, plan.lambdas, orders=(order,), start=experiment.start, **fits)
+    )
     for point in points:
         record = point.record()
         del record["validation_loss"], record["order"]

@@ -226,7 +226,7 @@ def presets() -> list[Preset]:
                 "dataset": "planted_interactions",
                 "fighters": "l1,l21,ti,cs",
                 "target": "360",
-                "starts": "informed",
+                "seeds": "3",
             },
         ),
         Preset(
@@ -238,7 +238,6 @@ def presets() -> list[Preset]:
                 "dataset": "planted_features",
                 "fighters": "l1,l21,ti,cs",
                 "target": "190",
-                "starts": "informed",
             },
         ),
         Preset(
@@ -246,7 +245,7 @@ def presets() -> list[Preset]:
             "Three pairs are behind MONK's-1. Who classifies best with about three?",
             ":material/extension:",
             navigation.COMPARE,
-            {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3", "starts": "informed"},
+            {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3"},
         ),
     ]
 
