@@ -122,7 +122,7 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
             name=f"{rows['label'].iloc[0]}, λ",
             mode="lines+markers",
             cliponaxis=False,
-            line={"color": color, "width": 4},
+            line={"color": color, "width": 3},
             # A dot at the chosen λ alone.
             marker={"size": [9, 0, 0] * len(rows)},
             hovertemplate="%{fullData.name} = %{x:.3g}<extra></extra>",

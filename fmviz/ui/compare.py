@@ -194,7 +194,7 @@ def _draw_duel(
         return
     table, dataset = ends_table(fits, names, accept, metric), load_dataset(experiment.dataset)
     drawable, reference = _why_not_drawn(dataset) is None, ""
-    best = leaders(table[~table["nearest"]], "value", metric)
+    best = leaders(table, "value", metric)
     truth = truth_of(dataset)
     if drawable and best and truth is None:
         reference = best[0]
@@ -208,12 +208,11 @@ def _draw_duel(
     said = conclusion(table, metric, target, accept, reference) if complete else ""
     left, right = st.columns([1, 1], gap="medium")
     left.markdown(plain(said))
-    shown = table if truth is not None else table.assign(F1=math.nan)
-    left.caption(plain(f"{chosen_words(shown, metric, accept)} {SHRINKAGE}"))
+    left.caption(SHRINKAGE)
     with right:
         st.markdown(
-            f"**{metric.label}** :small[○ fitted · ● refitted, λ = 0 · ✕ off target], and **λ** "
-            ":small[● chosen, with all λ up to the strongest]"
+            f"**{metric.label}** :small[○ fitted · ● refitted, λ = 0 · ✕ off target] and **λ** "
+            ":small[● weakest – strongest]"
         )
         chart(
             figures.equal_sparsity(table, metric, 34 + 27 * len(names)),
@@ -229,6 +228,8 @@ def _draw_duel(
             st.caption(f"Seed {seed}")
         height = _DUEL_HEIGHT if len(seeds) == 1 else _SMALL_HEIGHT
         arena.draw_panels(pictures[seed], dataset, f"compare_duel_view_{seed}", height)
+    shown = table if truth is not None else table.assign(F1=math.nan)
+    st.caption(plain(chosen_words(shown, metric, accept)))
     number = st.column_config.NumberColumn
     st.dataframe(
         table.drop(columns="fit"),
