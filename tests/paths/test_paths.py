@@ -132,7 +132,7 @@ def test_a_fit_of_a_walk_depends_on_its_strength_alone():
     ("counts", "place", "inside"),
     [
         ([9, 5, 4, 7, 4, 1], 1, [1, 2, 4]),  # counts are not monotone
-        ([9, 8, 2, 1], 2, []),  # the nearest, by the ratio
+        ([10, 9, 2, 1], 2, []),  # the nearest, by the ratio
         ([9, *[1] * 12, 5], 0, []),  # a decade below the range ends a walk
         ([9, 0, 5], 0, []),  # and so does none
     ],
