@@ -94,20 +94,20 @@ def test_all_places_name_the_same_strength_count_and_error(tmp_path):
     plan = SweepPlan(
         methods=[{"regularizer": name} for name in REGULARIZERS],
         grid={"lambda_sparse": strengths},
-        seeds=range(SEEDS),
+        seeds=[0],
         base={"start": "warm", "validation": 0.2},
         suggested=True,
     )
     store = RunStore(tmp_path / "store.db")
     sweep = fits_table(plan, ((fit.index, fit.run) for fit in carry_out(plan, store, n_jobs=1)))
     store.close()
-    by_sweep = matched(sweep, ["regularizer", "seed"], TARGET, metric.name)
-    for fit in fits:
-        own, seed = fit.experiment, fit.experiment.seed
+    by_sweep = matched(sweep, ["regularizer"], TARGET, metric.name)
+    for fit in (fit for fit in fits if fit.experiment.seed == 0):
+        own = fit.experiment
         path = path_table(list(trace(PathPlan(own, (own.regularizer.name,), strengths))))
         rows = [
             matched(path, ["regularizer"], TARGET, metric.name).iloc[0],
-            by_sweep.query("regularizer == @own.regularizer.name and seed == @seed").iloc[0],
+            by_sweep.query("regularizer == @own.regularizer.name").iloc[0],
         ]
         for row in rows:
             assert [row["λ"], row["interactions"], row["value"], row["F1"]] == figures(fit)
@@ -120,7 +120,7 @@ def test_all_places_name_the_same_strength_count_and_error(tmp_path):
             regularizer=own.regularizer,
             fit_linear=False,
             fit_intercept=False,
-            random_state=[seed, 1],
+            random_state=[0, 1],
             standardize=False,
         )
         error = run.measure(probe.snapshot.parameters)[metric.name]

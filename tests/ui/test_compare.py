@@ -85,9 +85,8 @@ def test_matrices_stand_beside_the_errors_and_what_is_not_reached_is_said(store)
     assert f"ℓ₁: no model with 10 to 15 pairs found; the nearest have {table['instead'][0]}." in words(app)
 
 
-def test_a_visit_opens_with_the_shipped_result_of_every_seed(store, sentences):
+def test_a_visit_opens_with_the_shipped_result_of_every_seed(store):
     app = page("compare")
-    sentences(app, "compare", "shipped result")
     table = app.dataframe[-1].value
     assert sorted(set(table["seed"])) == [0, 1, 2]
     assert len(matrices(app)) == 3
