@@ -16,6 +16,8 @@ Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
 # Up to this number, counts need no logarithmic axis.
 _FEW = 30
+# More points than these have smaller markers.
+_MANY = 25
 
 
 def path(
@@ -88,7 +90,7 @@ def path(
             # Later markers are smaller, so that markers beneath remain visible.
             marker={
                 "symbol": SYMBOLS[number % len(SYMBOLS)],
-                "size": max(5, 10 - number),
+                "size": max(5, 10 - number) if len(rows) <= _MANY else max(3, 6 - number),
                 "color": color,
                 "opacity": 1,
             },

@@ -148,14 +148,10 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     if fits or (task is not None and task.state.ended and task.view().items):
         source = widgets.linked(
             equal_sparsity_program(experiment, names, target, seeds),
-            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, {_seeds_words(seeds)}",
+            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seeds from {experiment.seed}: {seeds}",
             data={experiment.dataset.name: data_hash(dataset)},
         )
         widgets.python_block(source, "Searches again and prints the rows above.")
-
-
-def _seeds_words(seeds: int) -> str:
-    return f"{seeds} seed{'s' * (seeds > 1)}"
 
 
 def _load_target(settings: Settings, linked: bool) -> None:

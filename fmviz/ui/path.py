@@ -31,7 +31,7 @@ from fmviz.lab.search.strength_path import (
     metrics_in,
     path_program,
     path_table,
-    range_to_empty,
+    range_of_walks,
     strengths,
     suggested_range,
     trace,
@@ -171,7 +171,7 @@ def load_suggested(settings: Settings, linked: bool = False) -> None:
         low, high = suggested_range(settings["dataset"])
     else:
         settings.set(order="informed", target=suggested_target(load_dataset(settings["dataset"])))
-        low, high = range_to_empty(base_of(settings), settings["penalties"])
+        low, high = range_of_walks(base_of(settings), settings["penalties"])
     settings.set(low=low, high=high)
 
 

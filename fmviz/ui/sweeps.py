@@ -21,7 +21,7 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.comparison import SHRINKAGE, chosen_words
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.search.equal_sparsity import matched, suggested_target
-from fmviz.lab.search.strength_path import range_to_empty
+from fmviz.lab.search.strength_path import range_of_walks
 from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
 from fmviz.lab.search.sweep_run import (
     Fitted,
@@ -136,7 +136,7 @@ def _base(settings: Settings) -> Experiment:
 
 def _load_range(settings: Settings, linked: bool) -> None:
     if not linked:
-        low, high = range_to_empty(_base(settings), settings["penalties"])
+        low, high = range_of_walks(_base(settings), settings["penalties"])
         settings.set(low=low, high=high, target=suggested_target(load_dataset(settings["dataset"])))
 
 

@@ -17,6 +17,7 @@ from fmviz.lab.search.strength_path import (
     metrics_in,
     path_program,
     path_table,
+    range_of_walks,
     range_to_empty,
     strengths,
     suggested_range,
@@ -114,6 +115,9 @@ def test_grids_of_strengths():
     assert range_to_empty(replace(base, dataset="own_" + "0" * 20), ("ti",)) == suggested_range(
         "own_" + "0" * 20
     )
+    # A walk of any of them ends inside.
+    each = [range_to_empty(base, (name,)) for name in ("l1", "ti")]
+    assert range_of_walks(base, ("l1", "ti")) == (each[1][0], each[0][1])
     assert "l2" not in METHODS
     assert {"l1", "l21", "ti", "cs"} <= set(METHODS)
 

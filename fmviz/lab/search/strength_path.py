@@ -80,6 +80,12 @@ def range_to_empty(base: Experiment, regularizers: Sequence[str]) -> tuple[float
     return float(f"{high / 1_000:.1g}"), high
 
 
+def range_of_walks(base: Experiment, regularizers: Sequence[str]) -> tuple[float, float]:
+    """Return the ends of a grid on which every regularizer has the strengths of `range_to_empty`."""
+    each = [range_to_empty(base, [name]) for name in regularizers] or [suggested_range(base.dataset)]
+    return min(low for low, _ in each), max(high for _, high in each)
+
+
 @dataclass(frozen=True)
 class PathPlan:
     """What is to be fitted.
