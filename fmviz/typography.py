@@ -58,6 +58,16 @@ def typeset(number: float, form: str = ".3g") -> str:
     return f"{digits.replace('-', '−')}{power}".removeprefix("1·")
 
 
+def with_spread(mean: float, spread: float) -> str:
+    """Return mean ± spread, the spread to two digits and the mean to the same place: "680 ± 210"."""
+    if not spread > 0.0:
+        return typeset(mean)
+    digits = 1 - math.floor(math.log10(spread))
+    if not -6 < digits < 6:
+        return f"{typeset(mean)} ± {typeset(spread, '.2g')}"
+    return " ± ".join(typeset(round(x, digits), f",.{max(digits, 0)}f") for x in (mean, spread))
+
+
 def in_powers(text: str) -> str:
     """Format the numbers with exponents in a text like `typeset`."""
     return re.sub(r"-?\b\d[\d.]*e[-+]?\d+\b", lambda number: typeset(float(number[0]), "g"), text)

@@ -2,6 +2,8 @@
 
     python -m tools.results [--from-store] [NAME ...]
 
+The name "compare" stands for the comparison with which the page Compare opens.
+
 Each runs at the full budget where that takes at most ten minutes on two cores, else at the quick one, into
 the run store, so that what was stopped goes on. With --from-store nothing runs: what the store has is taken,
 of the full budget if it can be, else what comes with fmviz, judged anew.
@@ -26,6 +28,7 @@ from fmviz.lab.papers.results import (
     shipped_results,
     verdicts_of,
 )
+from fmviz.lab.search import shipped
 from fmviz.lab.store import store
 
 MINUTES = 10.0
@@ -78,7 +81,11 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts; all without one")
     parser.add_argument("--from-store", action="store_true", help="run nothing, take what the store has")
     arguments = parser.parse_args()
-    for name in arguments.names or ARTEFACTS:
+    for name in arguments.names or ("compare", *ARTEFACTS):
+        if name == "compare":
+            shipped.keep(shipped.computed())
+            print(f"{name}: {shipped.PATH.stat().st_size:,} bytes")
+            continue
         artefact = ARTEFACTS[name]
         if not arguments.from_store:
             run(artefact)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmviz.cli._terminal import STORE, Progress, bar, declare, open_store, print_json, text_table, to_stderr
-from fmviz.typography import cell, counted, duration
+from fmviz.typography import counted, duration, with_spread
 
 if TYPE_CHECKING:
     from fmviz.lab.search.sweep_plan import SweepPlan
@@ -108,8 +108,8 @@ def _report(plan: SweepPlan, finished: dict[int, StoredRun], as_json: bool) -> N
             {
                 **({} if one_set else {"dataset": row["dataset"]}),
                 **{name: row[name] for name in ("method", *plan.grid, "fits")},
-                COLUMNS[metric].label: _spread(row["mean"], row["std"]),
-                "interactions": _spread(row["interactions"], row["interactions_std"]),
+                COLUMNS[metric].label: with_spread(row["mean"], row["std"]),
+                "interactions": with_spread(row["interactions"], row["interactions_std"]),
             }
             for row in rows
         ]
@@ -119,7 +119,3 @@ def _report(plan: SweepPlan, finished: dict[int, StoredRun], as_json: bool) -> N
         print("No fit succeeded.")
     for sentence, count in failed.items():
         print(f"{count:,} fit{'' if count == 1 else 's'} failed: {sentence}")
-
-
-def _spread(middle: float, spread: float) -> str:
-    return cell(middle) + (f" ± {spread:.2g}" if spread == spread else "")

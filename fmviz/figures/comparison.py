@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
 from fmviz.figures.training import DASHES, X_TITLES, X, finish, metric_axis, thin
@@ -77,14 +78,16 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
     ----------
     table : DataFrame
         Columns ``regularizer``, ``label``, ``interactions``, ``nearest``, ``value`` and ``refitted``, one row
-        for each seed. A cross stands for a regularizer that does not reach the number: it is the nearest that
-        it reaches.
+        for each seed, with ``λ``, the dots of a second panel, and ``strongest``, where the bars of λ with
+        such numbers end. A cross stands for a regularizer that does not reach the number: it is the nearest
+        that it reaches.
     metric : Metric
         What the values are.
     height : int
         In pixels.
     """
-    figure, labels = go.Figure(), list(dict.fromkeys(table["label"]))
+    figure = make_subplots(1, 2, shared_yaxes=True, column_widths=[0.6, 0.4], horizontal_spacing=0.06)
+    labels = list(dict.fromkeys(table["label"]))
     for place, (name, rows) in enumerate(table.groupby("regularizer", sort=False)):
         color, own = palette.regularizer_color(str(name)), rows[["value", "refitted"]].assign(gap=np.nan)
         # Seeds side by side.
@@ -112,8 +115,23 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
                 customdata=rows["interactions"],
                 hovertemplate="%{fullData.name}: %{x:.4g}<br>%{customdata:,} interactions<extra></extra>",
             )
+        spans = rows[["λ", "strongest"]].assign(gap=np.nan).to_numpy().ravel()
+        figure.add_scatter(
+            x=spans,
+            y=np.repeat(y, 3),
+            name=f"{rows['label'].iloc[0]}, λ",
+            mode="lines+markers",
+            cliponaxis=False,
+            line={"color": color, "width": 3},
+            # A dot at the chosen λ alone.
+            marker={"size": [9, 0, 0] * len(rows)},
+            hovertemplate="%{fullData.name} = %{x:.3g}<extra></extra>",
+            row=1,
+            col=2,
+        )
     axis = metric_axis(metric, table[["value", "refitted"]].to_numpy().ravel())
-    figure.update_xaxes(axis | {"title": None, "showgrid": True})
+    figure.update_xaxes(axis | {"title": None, "showgrid": True}, row=1, col=1)
+    figure.update_xaxes(type="log", dtick=1, exponentformat="power", showgrid=True, row=1, col=2)
     ends = [len(labels) - 0.5, -0.5]
     figure.update_yaxes(tickvals=[*range(len(labels))], ticktext=labels, range=ends, showgrid=False)
     return finish(figure, height, 8, showlegend=False, hovermode="closest")

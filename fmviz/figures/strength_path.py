@@ -16,6 +16,8 @@ Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
 # Up to this number, counts need no logarithmic axis.
 _FEW = 30
+# More points than these have smaller markers.
+_MANY = 25
 
 
 def path(
@@ -27,6 +29,7 @@ def path(
     ends: tuple[float, float] | None = None,
     error: str | None = None,
     mark: float | None = None,
+    matched: pd.DataFrame | None = None,
     small: bool = False,
     height: int = 290,
 ) -> go.Figure:
@@ -50,6 +53,9 @@ def path(
         The column of the bars.
     mark : float, optional
         Where a vertical line stands.
+    matched : DataFrame, optional
+        Fits at a number of interactions, drawn as dots: rows as in the table and ``strongest``, up to which
+        λ there are about as many; this span is a bar.
     small : bool
         Whether it has no legend and no titles, as beside a larger figure.
     height : int
@@ -84,7 +90,7 @@ def path(
             # Later markers are smaller, so that markers beneath remain visible.
             marker={
                 "symbol": palette.symbol_of(color),
-                "size": max(5, 10 - number),
+                "size": max(5, 10 - number) if len(rows) <= _MANY else max(3, 6 - number),
                 "color": color,
                 "opacity": 1,
             },
@@ -113,6 +119,21 @@ def path(
                 showlegend=False,
                 name="chosen",
             )
+    for row in () if matched is None else matched.to_dict("records"):
+        bar = [row[x], row["strongest"] if x == "lambda_sparse" else row[x]]
+        figure.add_scatter(
+            cliponaxis=False,
+            x=np.maximum(bar, NONE) if log_x else bar,
+            y=[row[y]] * 2,
+            mode="lines+markers",
+            line={"color": palette.regularizer_color(row["regularizer"]), "width": 5},
+            # A dot at the chosen λ alone.
+            marker={"symbol": "circle", "size": [13, 0], "line": {"width": 1.5, "color": palette.NEUTRAL}},
+            opacity=0.75,
+            hoverinfo="skip",
+            showlegend=False,
+            name="matched",
+        )
     if log_x:
         axis = log_counts_axis(float(table[x].max()))
     elif x == "used_interactions":

@@ -139,10 +139,11 @@ class Experiment:
     changes: tuple[Change, ...] = ()
     start: str = setting(
         "random",
-        choices=STARTS,
+        choices=(*STARTS, "warm"),
         help="Informed: P = 0 is left where it is a saddle point, and a regularizer under which it never is, "
         "as ℓ₁, starts from a fit with ℓ₂² in its place. Random: as published; a small start may collapse "
-        "to P = 0, and stays there.",
+        "to P = 0, and stays there. Warm: informed fits along a fixed grid of weaker λ, twelve a decade, "
+        "come first.",
     )
     caps: str = setting(
         "given",

@@ -6,20 +6,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from fmviz.engine import compatibility
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, iterate, never
-from fmviz.engine.errors import whole_number
+from fmviz.engine.errors import StoppedError, whole_number
 from fmviz.engine.interactions.weights import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot
-from fmviz.engine.starts.informed import informed_solver, informed_start, why_empty
+from fmviz.engine.starts.informed import informed_solver, informed_start, path_start, why_empty
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import Dataset
@@ -28,6 +29,8 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.runs import found_caps
 from fmviz.metrics import Predictions, measured
+from fmviz.paths import grid, weakest
+from fmviz.paths.path import path_solver
 
 # Computing a duality gap takes many times as long as an epoch.
 _GAP_EVERY = 10
@@ -39,6 +42,8 @@ Split = tuple[Dataset, Rows, Rows | None, tuple[np.ndarray, np.ndarray]]
 _splits: WeighedCache[Split] = WeighedCache(
     2, lambda split: sum(rows[0].n_bytes for rows in split[1:3] if rows)
 )
+# The cells of a sweep are fits of a few walks along λ.
+_ends: WeighedCache[Parameters] = WeighedCache(64, lambda end: end.P.nbytes)
 _datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_bytes)
 
 
@@ -249,11 +254,15 @@ class Run:
         # The split has a random stream of its own, so that the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
         solver = chosen_solver(run.problem, experiment.solver)
-        start = run.begin
-        if experiment.start == "informed":
+        start, warm = run.begin, experiment.start == "warm"
+        if experiment.start != "random":
+            solver = path_solver(run.problem, experiment.solver) if warm else solver
             solver = informed_solver(solver, run.problem)
             if start is None and checkpoints.get("resume") is None:
-                start = informed_start(run.problem, experiment.init_scale, rng)
+                if warm:
+                    start = run._warm_start(should_stop)
+                else:
+                    start = informed_start(run.problem, experiment.init_scale, rng)
         return iterate(
             run.problem,
             solver,
@@ -265,6 +274,29 @@ class Run:
             schedule=run.schedule,
             **checkpoints,
         )
+
+    def _warm_start(self, should_stop: Callable[[], bool]) -> Parameters:
+        """Return the end of the fit at the next weaker strength of the grid, as `fmviz.paths.walk` does."""
+        strength, problem, experiment = self.problem.lambda_sparse, self.problem, self.experiment
+        first = weakest(problem)
+        below = [other for other in grid(first, max(first, strength)) if other < strength]
+        if not below:
+            rng = np.random.default_rng([experiment.seed, 1])
+            return path_start(problem, experiment.init_scale, rng)
+        own = replace(experiment, lambda_sparse=below[-1], changes=())
+        before = replace(
+            self, experiment=own, problem=problem.at(lambda_sparse=below[-1]), schedule=Schedule()
+        )
+
+        def end() -> Parameters:
+            budget = Budget(own.max_epochs, None, own.tol, report_every=None)
+            *_, last = before.stream(budget, should_stop)
+            if should_stop():
+                raise StoppedError
+            return last.parameters
+
+        # Runs of a file, or on all rows, are of other data than their experiment names.
+        return _ends.get((own, ref(problem.design)), end)
 
     # The start may overflow, as the status reports.
     @np.errstate(over="ignore", invalid="ignore")

@@ -6,6 +6,10 @@ from .path import PathPoint, iterate_path, lambda_max, regularization_path
 from .path import onwards as onwards
 from .search import Probe, find_lambda
 from .search import accepted_range as accepted_range
+from .search import choose as choose
+from .search import grid as grid
 from .search import search_lambda as search_lambda
+from .search import walk as walk
+from .search import weakest as weakest
 
 __all__ = ["PathPoint", "Probe", "find_lambda", "iterate_path", "lambda_max", "regularization_path"]

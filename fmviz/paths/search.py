@@ -1,34 +1,37 @@
-"""Search for the strength λ whose fit uses a given number of interactions."""
+"""Fits at a number of interactions: at the weakest strength λ of one grid that leaves about so many.
+
+Many strengths leave about N interactions, the counts along λ are not monotone, and they depend on where each
+fit starts. So all searches walk the same strengths, from weak to strong, each fit from the end of the last.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from fmviz.engine.drive import Budget, chosen_solver
+from fmviz.engine.drive import Budget, never
 from fmviz.engine.errors import finite_number, whole_number
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
+from fmviz.engine.starts.strengths import fill_strengths
 from fmviz.typography import typeset
 
-from .path import (
-    Order,
-    checked_strengths,
-    cold_start,
-    iterate_path,
-    path_solver,
-    problem_of,
-    start_and_solver,
-)
+from .path import PathPoint, iterate_path, path_solver, problem_of, start_and_solver
 
-# The grid of the paper's search (atarashi2021, 8.3): powers of ten.
-GRID = tuple(10.0**e for e in range(-7, -1))
+PER_DECADE = 12
+"""The strengths of the grid in every decade."""
+# Of the default strength. On planted pairs ℓ1 keeps wrong pairs in paths from a strength ten times as large.
+_SHARE = 1e-3
+_DECADES = 7
+# A walk ends after a decade of fits with too few interactions, since counts are not monotone.
+_BELOW = PER_DECADE
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,26 +41,31 @@ class Probe:
     Attributes
     ----------
     lambda_sparse : float
-        The strength tried.
+        The strength.
     used_interactions : int
-        The number of interactions used by its fit.
-    low, high : float
-        The bracket after this probe: too many interactions at `low`, too few at `high`; NaN while unknown.
+        The number of interactions that its fit uses.
     snapshot : Snapshot
         The final snapshot of the fit.
-    status : {"searching", "found", "not reachable"}
-        The state of the search; the last probe has the outcome.
+    start : Parameters
+        Where the fit started.
+    status : {"searching", "found", "nearest"}
+        The last probe is the chosen fit: "found" if its number is accepted, else "nearest".
     message : str
         The status as a sentence.
+    tried : tuple of (float, int)
+        All strengths so far with their numbers of interactions, from weak to strong.
+    span : tuple of float
+        Of the last probe, the weakest and the strongest λ with an accepted number; empty without any.
     """
 
     lambda_sparse: float
     used_interactions: int
-    low: float
-    high: float
     snapshot: Snapshot
-    status: Literal["searching", "found", "not reachable"]
+    start: Parameters
+    status: Literal["searching", "found", "nearest"]
     message: str
+    tried: tuple[tuple[float, int], ...]
+    span: tuple[float, ...] = ()
 
 
 def accepted_range(target: int) -> tuple[int, int]:
@@ -69,29 +77,113 @@ def accepted_range(target: int) -> tuple[int, int]:
     return j * (j - 1) // 2, (j + 1) * j // 2
 
 
+def grid(low: float, high: float) -> tuple[float, ...]:
+    """Return the strengths of the grid between two: twelve a decade, 1, 1.21, 1.47 …, to three digits."""
+    steps = range(math.floor(PER_DECADE * math.log10(low)), math.ceil(PER_DECADE * math.log10(high)) + 1)
+    each = (float(f"{10.0 ** (step / PER_DECADE):.3g}") for step in steps)
+    return tuple(strength for strength in each if low <= strength <= high)
+
+
+def weakest(problem: Problem) -> float:
+    """Return the strength at which walks start: of the grid, a thousandth of the default or just below."""
+    given = {"lambda_w": problem.lambda_w, "lambda_p": problem.lambda_p, "lambda_sparse": None}
+    default = fill_strengths(problem, {**given, "init_scale": 1.0})[0].lambda_sparse
+    share = _SHARE * (float(np.max(default)) or 1.0)
+    return grid(share / 2.0, share)[-1]
+
+
+def choose(counts: Sequence[int], target: int, accept: tuple[int, int]) -> tuple[int, list[int]]:
+    """Return the place of the chosen fit, and the places of all with an accepted number of interactions.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        The numbers of interactions of fits, from weak to strong.
+    target : int
+        The number.
+    accept : (int, int)
+        The accepted numbers.
+
+    Returns
+    -------
+    (int, list of int)
+        The first accepted fit; or else the first of the nearest, by the ratio of the numbers. Fits after the
+        end of a walk do not count.
+    """
+    end = next((n for n in range(1, len(counts)) if is_past(counts[:n], accept)), len(counts))
+    inside = [place for place, used in enumerate(counts[:end]) if accept[0] <= used <= accept[1]]
+    distances = [abs(math.log(used / (target or 1))) if used else math.inf for used in counts[:end]]
+    return (inside or [distances.index(min(distances))])[0], inside
+
+
+def is_past(counts: Sequence[int], accept: tuple[int, int]) -> bool:
+    """Return whether a walk is over: no interaction is left, or a decade of fits had too few of them."""
+    return counts[-1] == 0 or (len(counts) >= _BELOW and max(counts[-_BELOW:]) < accept[0])
+
+
+def walk(
+    problem: Problem,
+    strengths: Sequence[float] | None = None,
+    *,
+    solver: str | Solver = "auto",
+    budget: Budget,
+    init_scale: float,
+    random_state: Any = None,
+    should_stop: Callable[[], bool] = never,
+) -> Iterator[tuple[Parameters, PathPoint]]:
+    """Yield fits from weak to strong, each with its start: the fit at the next weaker strength of the grid.
+
+    The first starts as a path upwards does. So does each fit at a strength weaker than `weakest`. Thus a fit
+    depends on its strength alone, not on which others are made.
+    """
+    first = weakest(problem)
+    chain = grid(first, 10.0**_DECADES * first if strengths is None else max(first, *strengths))
+    rng = np.random.default_rng(random_state)
+    method = path_solver(problem, solver)
+    begin, method = start_and_solver(problem, "informed", init_scale, deepcopy(rng), method)
+    start = begin
+    for strength in sorted({*chain, *(strengths or ())}):
+        fits = iterate_path(
+            problem,
+            [strength],
+            orders=("cold",),
+            start=start,
+            solver=method,
+            budget=budget,
+            random_state=deepcopy(rng),
+            should_stop=should_stop,
+        )
+        if (point := next(fits, None)) is None or should_stop():
+            return
+        if strengths is None or strength in strengths:
+            yield start, point
+        if strength in chain:
+            start = point.snapshot.parameters
+
+
 def find_lambda(
     X: Any,
     y: Any,
     target_interactions: int = 1_000,
     accept: tuple[int, int] | None = None,
     *,
-    grid: Sequence[float] = GRID,
-    narrowest: float = 1e-12,
     solver: str | Solver = "auto",
     max_iter: int = 1_000,
     tol: float = 1e-4,
-    init_scale: float = 0.01,
+    init_scale: float | None = None,
     random_state: Any = None,
     standardize: bool | str = "auto",
-    should_stop: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = never,
     **problem: Any,
 ) -> Iterator[Probe]:
-    """Search for the strength λ at which a fit uses a given number of interactions (atarashi2021, 8.3).
+    """Find the weakest strength λ whose fit uses about a given number of interactions.
 
-    The grid is fitted downward from its largest strength until a fit uses more interactions than the target;
-    this strength and the previous one form the bracket, which is then bisected. The search ends when a fit
-    uses an accepted number, or as *not reachable* if the grid contains no bracket or the bracket becomes
-    narrower than `narrowest`. All fits have the same random start.
+    The grid has twelve strengths per decade and is traversed upwards from one thousandth of the default
+    strength; each fit starts at the solution of the next weaker strength, and the first one as with
+    ``start="informed"``. Of all fits with an accepted number, the one at the weakest λ is chosen: it shrinks
+    the weights least. Counts are not monotone in λ; the search ends after a full decade of strengths with
+    too few interactions, or when none remains. The pages Compare, λ-path and Sweeps and ``fmviz fit
+    --interactions`` use the same rule.
 
     Parameters
     ----------
@@ -100,22 +192,20 @@ def find_lambda(
     target_interactions : int
         The target number.
     accept : (int, int), optional
-        The accepted range, which contains the target. The default is the paper's choice for 1,000, 990 to
-        1,035, and so for any target: from the largest binomial coefficient j(j − 1)/2 up to the target, which
-        feature selection can reach, to the next one.
-    grid : sequence of float
-        The strengths searched for a bracket.
-    narrowest : float
-        The width of the bracket at which the search stops.
-    solver, max_iter, tol, init_scale, random_state, standardize, **problem
+        The accepted range, which contains the target. The default is the choice of atarashi2021 for 1,000,
+        990 to 1,035, and so for any target: from the largest binomial coefficient j(j − 1)/2 up to the
+        target, which feature selection can reach, to the next one.
+    solver, max_iter, tol, random_state, standardize, **problem
         As for `regularization_path`.
+    init_scale : float, optional
+        The standard deviation of the random start; by default derived from the data.
     should_stop : callable
         Called between epochs and fits; a stopped search yields no final status.
 
     Yields
     ------
     Probe
-        After every fit; the status of the last one is not "searching".
+        After every fit, and last the chosen one again, with its status and the span of λ.
 
     Raises
     ------
@@ -126,24 +216,22 @@ def find_lambda(
     --------
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
-    >>> settings = {"lambda_p": 0.1, "fit_linear": False, "random_state": 0}
-    >>> for probe in fmviz.find_lambda(X, y, 18, grid=[0.01, 0.05, 1.0], **settings):
-    ...     print(f"{probe.lambda_sparse:.4f}: {probe.used_interactions} interactions, {probe.status}")
-    1.0000: 0 interactions, searching
-    0.0500: 22 interactions, searching
-    0.5250: 0 interactions, searching
-    0.2875: 16 interactions, found
+    >>> *_, probe = fmviz.find_lambda(X, y, 18, lambda_p=0.1, fit_linear=False, random_state=0)
+    >>> print(probe.message)
+    λ = 0.0681 uses 18 interactions, the weakest λ with 15 to 21; the strongest is 0.681.
     """
+    described = problem_of(X, y, standardize, problem)[0]
+    if init_scale is None:
+        given = dict.fromkeys(("lambda_w", "lambda_p", "lambda_sparse"), 0.0)
+        init_scale = fill_strengths(described, {**given, "init_scale": None})[1]
     budget = Budget(
         epochs=whole_number("max_iter", max_iter, 1),
         tol=finite_number("tol", tol, low=0),
     )
     return search_lambda(
-        problem_of(X, y, standardize, problem)[0],
+        described,
         target_interactions,
         accept,
-        grid=grid,
-        narrowest=narrowest,
         solver=solver,
         budget=budget,
         init_scale=init_scale,
@@ -157,117 +245,45 @@ def search_lambda(
     target_interactions: int = 1_000,
     accept: tuple[int, int] | None = None,
     *,
-    grid: Sequence[float] = GRID,
-    narrowest: float = 1e-12,
-    solver: str | Solver = "auto",
-    budget: Budget,
-    start: str = "random",
-    order: Order = "cold",
-    init_scale: float = 0.01,
-    random_state: Any = None,
-    should_stop: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = never,
+    **fits: Any,
 ) -> Iterator[Probe]:
-    """Search like `find_lambda` for a given problem, ignoring its λ.
-
-    `start` is as for `regularization_path`. With `order` "down" or "up", fits start from the fit at the next
-    larger or next smaller strength so far, and the grid is traversed in that direction. The fits then form a
-    path, and none can be reproduced alone.
-    """
+    """Search as `find_lambda` does, for a given problem at any λ; the other keywords are those of `walk`."""
     target = whole_number("target_interactions", target_interactions, 0)
-    accept = accepted_range(target_interactions) if accept is None else accept
+    accept = accepted_range(target) if accept is None else accept
     least, most = whole_number("accept[0]", accept[0], 0), whole_number("accept[1]", accept[1], 0)
     if not least <= target <= most:
         raise ValueError(f"accept = {accept!r} does not contain the target {target:,}; widen it.")
-    strengths = sorted(checked_strengths("grid", grid), reverse=order != "up")
-    rng = np.random.default_rng(random_state)
-    method = chosen_solver(problem, solver) if order == "cold" else path_solver(problem, solver)
-    first, method = start_and_solver(problem, start, init_scale, rng, method)
-    finite_number("narrowest", narrowest, low=0)
-
-    fits: dict[float, Parameters] = {}
-
-    def fit(strength: float) -> Snapshot | None:
-        before = [other for other in fits if (other < strength) == (order == "up")]
-        near = min(before, key=lambda other: abs(other - strength), default=None)
-        # The same draws each time, to make a cold fit at the resulting strength reproducible alone.
-        begin = first if near is None else fits[near]
-        if order == "cold":
-            begin = cold_start(problem.at(lambda_sparse=strength), first, start)
-        points = iterate_path(
-            problem,
-            [strength],
-            orders=("cold",),
-            start=begin,
-            solver=method,
-            budget=budget,
-            random_state=deepcopy(rng),
-            should_stop=should_stop,
-        )
-        end = next((point.snapshot for point in points), None)
-        if order != "cold" and end is not None:
-            fits[strength] = end.parameters
-        return end
-
-    return _search(fit, target, least, most, strengths, narrowest, should_stop)
+    return _search(walk(problem, should_stop=should_stop, **fits), target, (least, most), should_stop)
 
 
 def _search(
-    fit: Callable[[float], Snapshot | None],
+    fits: Iterator[tuple[Parameters, PathPoint]],
     target: int,
-    least: int,
-    most: int,
-    strengths: list[float],
-    narrowest: float,
+    accept: tuple[int, int],
     should_stop: Callable[[], bool],
 ) -> Iterator[Probe]:
-    low = high = float("nan")
-    waiting = list(strengths)
-    rising = strengths[0] < strengths[-1]
-    while not should_stop():
-        strength = waiting.pop(0) if waiting else 0.5 * (low + high)
-        if (end := fit(strength)) is None or should_stop():
-            return
-        used = end.used_interactions
-        if least <= used <= most:
-            words = f"Found: λ = {typeset(strength, '.6g')} uses {used:,} interactions."
-            yield Probe(strength, used, low, high, end, "found", words)
-            return
-        if used > most:
-            low = strength
-        else:
-            high = strength
-        if (used > most) != rising:
-            waiting = []
-        d = end.parameters.P.shape[-2]
-        lost = _failure(low, high, used, target, waiting, narrowest, d * (d - 1) // 2)
-        words = lost or (
-            f"λ = {typeset(strength, '.6g')} uses {used:,} interactions, "
-            f"{'more' if used > most else 'fewer'}."
-        )
-        yield Probe(strength, used, low, high, end, "not reachable" if lost else "searching", words)
-        if lost:
-            return
-
-
-def _failure(
-    low: float, high: float, used: int, target: int, waiting: list[float], narrowest: float, pairs: int
-) -> str | None:
-    """Return the reason why the search fails, or None."""
-    if np.isnan(high) and not waiting:
-        return (
-            f"Not reachable: even the largest strength of the grid, {low:g}, leaves {used:,} interactions. "
-            "Add larger strengths to the grid."
-        )
-    if np.isnan(low) and used == pairs:
-        return f"Not reachable: all {pairs:,} pairs are used. Choose a smaller number."
-    if np.isnan(low) and not waiting:
-        return (
-            f"Not reachable: even the smallest strength of the grid, {high:g}, leaves only {used:,} "
-            "interactions. Add smaller strengths, or increase the scale of the start."
-        )
-    if high - low < narrowest:
-        return (
-            f"Not reachable: the number of interactions jumps over {target:,} between λ = {low:.15g} and "
-            f"{high:.15g}."
-        )
-    return None
+    tried: list[tuple[float, int]] = []
+    for start, point in fits:
+        strength, end = point.lambda_sparse, point.snapshot
+        tried.append((strength, end.used_interactions))
+        counts = [used for _, used in tried]
+        words = f"λ = {typeset(strength)} uses {counts[-1]:,} interactions."
+        probe = Probe(strength, counts[-1], end, start, "searching", words, tuple(tried))
+        yield probe
+        place, inside = choose(counts, target, accept)
+        if place == len(tried) - 1:
+            chosen = probe
+        if is_past(counts, accept):
+            break
+    if should_stop() or not tried:
+        return
+    within = " to ".join(dict.fromkeys(f"{end:,}" for end in accept))
+    about = f"λ = {typeset(chosen.lambda_sparse)} uses {chosen.used_interactions:,} interactions"
+    if not inside:
+        words = f"No λ of the grid leaves {within} interactions; the nearest: {about}."
+        yield replace(chosen, status="nearest", message=words, tried=tuple(tried))
+        return
+    span = tried[inside[0]][0], tried[inside[-1]][0]
+    words = f"{about}, the weakest λ with {within}; the strongest is {typeset(span[1])}."
+    yield replace(chosen, status="found", message=words, tried=tuple(tried), span=span)

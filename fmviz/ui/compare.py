@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -21,7 +22,9 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.comparison import (
+    SHRINKAGE,
     Weights,
+    chosen_words,
     conclusion,
     error_words,
     first_between,
@@ -35,6 +38,7 @@ from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, ends_table, suggested_target
+from fmviz.lab.search.shipped import comparison_base, shipped
 from fmviz.lab.search.strength_path import (
     METHODS,
     MOST_NUMBERS,
@@ -51,7 +55,7 @@ from fmviz.lab.store.table import (
     seeds_folded,
     title_of_run,
 )
-from fmviz.metrics import COLUMNS, SUPPORT_F1, support_f1, used_pairs
+from fmviz.metrics import COLUMNS, OBJECTIVE, SUPPORT_F1, support_f1, used_pairs
 from fmviz.paths import accepted_range
 from fmviz.report import page
 from fmviz.stage.pictures import Picture, chart_of_figure
@@ -59,7 +63,7 @@ from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
-from fmviz.ui.starts import START_LABELS, STARTS, follow_data
+from fmviz.ui.starts import follow_data
 from fmviz.ui.watching import counted, outcome, watch
 
 # ---------------------------------------------------------------------------------------- at equal sparsity
@@ -87,36 +91,37 @@ _OF_EQUAL_SPARSITY = (
         help="Repetitions of the search, each with another start and validation split. Differences smaller "
         "than the spread over seeds are noise.",
     ),
-    STARTS,
 )
-_DUEL_HEIGHT = 260
+_DUEL_HEIGHT, _SMALL_HEIGHT = 260, 150
 
 
 def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     """Draw the comparison at equal sparsity: its settings, progress and result."""
     spec = dataset_spec(settings["dataset"])
     follow_data(settings, linked, ("target",), partial(_load_target, settings))
-    experiment = _duel_experiment(settings)
+    experiment = comparison_base(settings["dataset"], settings["seed"])
     names, target, seeds = (settings[name] for name in ("fighters", "target", "seeds"))
     accept, dataset = accepted_range(target), load_dataset(experiment.dataset)
-    search = partial(at_equal_sparsity, experiment, names, target, accept=accept, seeds=seeds)
-    key = f"duel:{experiment.digest}:{target}:{seeds}:{','.join(names)}"
-    task = manager().get(key)
+    search = partial(at_equal_sparsity, experiment, names, target, seeds=seeds)
+    task = manager().get(key := f"duel:{experiment.digest}:{target}:{seeds}:{','.join(names)}")
+    fits = shipped(experiment, names, target, seeds) if task is None else []
     number = plain(range_words(accept))
     line = f"{widgets.labels_of(names)} · {number} interactions" + f" · {int(seeds)} seeds" * (seeds > 1)
-    with shell.settings_box("compare_duel_box", line, folded=task is not None):
-        st.markdown(f"**{plain(spec.title)}**: each regularizer at the λ that leaves {number} interactions.")
+    with shell.settings_box("compare_duel_box", line, folded=task is not None or bool(fits)):
+        st.markdown(
+            f"**{plain(spec.title)}**: each regularizer at the weakest λ, of twelve per decade, that leaves "
+            f"{number} interactions."
+        )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             widgets.regularizers(settings, "fighters", place=st.container(width="content"))
             most, place = math.comb(dataset.X.shape[1], 2), st.container(width=150)
             widgets.param(settings, "target", "Interactions", style="number", most=most, place=place)
             widgets.param(settings, "seeds", "Seeds", style="number", place=st.container(width=110))
-        widgets.param(settings, "starts", "Start", labels=START_LABELS)
     with (row := st.container(horizontal=True, vertical_alignment="center")):
         widgets.action(
             settings,
             "duel",
-            "Start the comparison" if task is None else "Again",
+            "Run" if task is None else "Run again",
             icon=":material/balance:",
             shortcut="P",
             type="primary",
@@ -125,23 +130,30 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
             args=(key, search),
         )
         widgets.stop(settings, task, name="duel_stop")
-    if task is None:
+        if fits:
+            st.caption(
+                ":material/inventory_2: Precomputed result, shipped with fmviz. **Run** computes it again."
+            )
+    if fits:
+        _draw_duel(experiment, names, target, accept, fits, finished=True)
+    elif task is None:
         if _why_not_drawn(dataset) is None:
             arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "No search yet")
         return
-    watch(
-        task,
-        partial(_draw_duel, experiment, names, target, accept, row),
-        lambda view: counted(view, len(view.items), now=" ".join(map(fit_words, view.items[-1:]))),
-        lambda view: sum(fit.parameters is not None for fit in view.items),
-    )
-    if task.state.ended and task.view().items:
+    else:
+        watch(
+            task,
+            partial(_draw_searched, experiment, names, target, accept, row),
+            lambda view: counted(view, len(view.items), now=" ".join(map(fit_words, view.items[-1:]))),
+            lambda view: sum(fit.parameters is not None for fit in view.items),
+        )
+    if fits or (task is not None and task.state.ended and task.view().items):
         source = widgets.linked(
-            equal_sparsity_program(experiment, names, target, accept),
-            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed}",
+            equal_sparsity_program(experiment, names, target, seeds),
+            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seeds from {experiment.seed}: {seeds}",
             data={experiment.dataset.name: data_hash(dataset)},
         )
-        widgets.python_block(source, "Repeats the search for the first seed and prints its rows above.")
+        widgets.python_block(source, "Repeats the search and prints the rows above.")
 
 
 def _load_target(settings: Settings, linked: bool) -> None:
@@ -150,17 +162,7 @@ def _load_target(settings: Settings, linked: bool) -> None:
         settings.set(target=suggested_target(load_dataset(settings["dataset"])))
 
 
-def _duel_experiment(settings: Settings) -> Experiment:
-    given = suggested(settings["dataset"]).to_dict()
-    own = {
-        **{"seed": settings["seed"], "model": "fm", "regularizer": "ti", "solver": "auto"},
-        **{"start": settings["starts"], "validation": given["validation"] or 0.2},
-    }
-    kept = {name: value for name, value in given.items() if not name.startswith(("model_", "regularizer_"))}
-    return Experiment.from_dict(kept | own)
-
-
-def _draw_duel(
+def _draw_searched(
     experiment: Experiment,
     names: Sequence[str],
     target: int,
@@ -168,46 +170,70 @@ def _draw_duel(
     row: DeltaGenerator,
     view: TaskView,
 ) -> None:
-    fits: list[SearchFit] = list(view.items)
     with row:
-        outcome(view, len(fits))
+        outcome(view, len(view.items))
+    fits = [fit for fit in view.items if fit.parameters is not None]
+    if fits:
+        _draw_duel(experiment, names, target, accept, fits, finished=view.state is TaskState.FINISHED)
+
+
+def _draw_duel(
+    experiment: Experiment,
+    names: Sequence[str],
+    target: int,
+    accept: tuple[int, int],
+    fits: Sequence[SearchFit],
+    *,
+    finished: bool,
+) -> None:
+    """Draw chosen fits: what they show, their errors and λ, and the matrices of every seed."""
     metric = next((m for m in COLUMNS.values() if any(m.name in fit.metrics for fit in fits)), None)
     if metric is None:
         return
     table, dataset = ends_table(fits, names, accept, metric), load_dataset(experiment.dataset)
     drawable, reference = _why_not_drawn(dataset) is None, ""
-    best = leaders(table[~table["nearest"]], "value", metric)
-    if drawable and best and truth_of(dataset) is None:
+    best = leaders(table, "value", metric)
+    truth = truth_of(dataset)
+    if drawable and best and truth is None:
         reference = best[0]
         own = {
             fit.experiment.seed: used_pairs(fit.parameters)
             for fit in table["fit"][table["label"] == reference]
         }
         table["F1"] = [support_f1(own[fit.experiment.seed], fit.parameters) for fit in table["fit"]]
-    complete = len(table) == len(names) * table["seed"].nunique()
+    seeds = dict.fromkeys(table["seed"])
+    complete = len(table) == len(names) * len(seeds)
     said = conclusion(table, metric, target, accept, reference) if complete else ""
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = st.columns([1, 1], gap="medium")
     left.markdown(plain(said))
-    if drawable:
-        left.caption("Matrices below: first seed.")
+    left.caption(SHRINKAGE)
     with right:
-        st.markdown(f"**{metric.label}** :small[○ fitted · ● refitted, λ = 0 · ✕ off target]")
+        st.markdown(
+            f"**{metric.label}** :small[○ fitted · ● refitted, λ = 0 · ✕ off target] and **λ** "
+            ":small[● weakest – strongest]"
+        )
         chart(
             figures.equal_sparsity(table, metric, 34 + 27 * len(names)),
             key="compare_duel_chart",
-            alt=f"{metric.label} as fitted and refitted without λ. {said}",
+            alt=f"{metric.label} as fitted and refitted without λ, and the chosen λ. {said}",
         )
-    pictures = {}
-    if drawable:
-        first = table["fit"][table["seed"] == experiment.seed]
-        pictures = {f.experiment.regularizer.name: [arena.fitted(f.parameters.P, "", dataset)] for f in first}
-        arena.draw_panels(pictures, dataset, "compare_duel_view", _DUEL_HEIGHT)
+    pictures: dict[int, dict[str, list[Any]]] = {}
+    for seed, own_fits in table["fit"].groupby(table["seed"]) if drawable else ():
+        pictures[seed] = {
+            fit.experiment.regularizer.name: [arena.fitted(fit.parameters.P, "", dataset)] for fit in own_fits
+        }
+        if len(seeds) > 1:
+            st.caption(f"Seed {seed}")
+        height = _DUEL_HEIGHT if len(seeds) == 1 else _SMALL_HEIGHT
+        arena.draw_panels(pictures[seed], dataset, f"compare_duel_view_{seed}", height)
+    shown = table if truth is not None else table.assign(F1=math.nan)
+    st.caption(plain(chosen_words(shown, metric, accept)))
     number = st.column_config.NumberColumn
     st.dataframe(
         table.drop(columns="fit"),
         column_order=["label"]
-        + ["seed"] * (table["seed"].nunique() > 1)
-        + ["λ", "interactions", "Features", "value", "refitted"]
+        + ["seed"] * (len(seeds) > 1)
+        + ["λ", "strongest", "interactions", "Features", "value", "refitted"]
         + ["F1"] * bool(table["F1"].notna().any())
         + ["Fits"],
         hide_index=True,
@@ -216,6 +242,7 @@ def _draw_duel(
             "label": st.column_config.TextColumn("Regularizer", width="small"),
             "seed": number("Seed", width="small"),
             "λ": number(format="%.5g", width="small"),
+            "strongest": number("Strongest λ", format="%.5g", width="small"),
             "interactions": number("Interactions", format="localized", width="small"),
             "Features": number(format="localized", width="small"),
             "value": number(metric.label, format="%.5g", width="small"),
@@ -224,17 +251,28 @@ def _draw_duel(
             "Fits": number(width="small"),
         },
     )
-    if view.state is TaskState.FINISHED:
+    if finished:
         notes = [
             said,
             *(
-                f"{row['label']}: {row['interactions']:,} interactions at λ = "
+                f"{row['label']}, seed {row['seed']}: {row['interactions']:,} interactions at λ = "
                 f"{row['λ']:.4g}, {metric.label} {row['value']:.4g}, refitted {row['refitted']:.4g}."
-                for row in table[table["seed"] == experiment.seed].to_dict("records")
+                for row in table.to_dict("records")
             ),
         ]
-        make = partial(arena.page, "Regularizers at equal sparsity", experiment, pictures, notes=notes)
+        make = partial(_duel_page, experiment, pictures, notes)
         widgets.save_page("compare_duel_page", make, "equal-sparsity")
+
+
+def _duel_page(
+    experiment: Experiment, pictures: Mapping[int, Mapping[str, Sequence[Any]]], notes: Sequence[str]
+) -> str:
+    """Return a comparison as a page, with a frame of the matrices for every seed."""
+    frames: dict[str, list[Any]] = {}
+    for seed, panels in pictures.items():
+        for name, (frame,) in panels.items():
+            frames.setdefault(name, []).append(replace(frame, key=f"Seed {seed}"))
+    return arena.page("Regularizers at equal sparsity", experiment, frames, notes=notes)
 
 
 # ---------------------------------------------------------------------------------------------- under one λ
@@ -419,7 +457,7 @@ TABLE = (
     *_OF_STRENGTHS,
 )
 PARTS = ("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop", "curves")
-EXPERT = ("x", "pairs", "starts")
+EXPERT = ("x", "pairs")
 _MENU = "fmviz:compare:menu"
 # Groups of runs averaged over seeds, or single runs.
 Groups = Sequence[Sequence[StoredRun]]
@@ -427,9 +465,7 @@ Groups = Sequence[Sequence[StoredRun]]
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings(
-        "compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed", "seeds": 3}
-    )
+    settings = Settings("compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"seeds": 3})
     linked = settings.read_url()
     settings.unread = frozenset(("dataset", "seed") if settings["view"] == "runs" else ())
     with shell.page("Compare", settings):
@@ -549,6 +585,14 @@ def _empty(settings: Settings, runs: RunStore, picked: list[StoredRun]) -> None:
             navigation.page_link(navigation.TRAIN)
 
 
+def _objective(run: StoredRun) -> tuple[str, ...]:
+    """Return the settings that an objective depends on, besides its data."""
+    depends = ("model", "regularizer", "loss", "lambda_", "changes")
+    return tuple(
+        f"{name} {value}" for name, value in sorted(run.settings.items()) if name.startswith(depends)
+    )
+
+
 def _side_by_side(table: pd.DataFrame) -> None:
     st.subheader("What differs")
     if table.empty:
@@ -571,6 +615,9 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
         for run in group
     ]
     offered = [name for name in _CURVES if any(name in h and len(h) for *_, h in histories)]
+    if len({_objective(run) for group in groups for run in group}) > 1:
+        # Objectives of different Ω or λ are different functions.
+        offered = [name for name in offered if name != OBJECTIVE.name]
     if not offered:
         st.caption("None of these runs has completed an epoch.")
         return

@@ -39,7 +39,7 @@ NAVIGATION: dict[str, tuple[Link, ...]] = {
     "Research": (PAPER, RUNS, ABOUT),
 }
 """The sections of the sidebar. A new page needs a file in pages/ and a link here."""
-FIRST = (START, LESSONS, PROX, TRAIN, DATA, INTERACTIONS)
+FIRST = (START, LESSONS, PROX, TRAIN, COMPARE, DATA, INTERACTIONS)
 """Pages listed in Simple mode; the others are folded."""
 REST = tuple(link for links in NAVIGATION.values() for link in links if link not in FIRST)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,9 +19,10 @@ from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.experiment import SPECS, Experiment, suggested
+from fmviz.lab.interpretation.comparison import SHRINKAGE, chosen_words
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.search.equal_sparsity import suggested_target
+from fmviz.lab.search.equal_sparsity import matched, suggested_target
 from fmviz.lab.search.strength_path import (
     METHODS,
     PathFit,
@@ -30,7 +31,7 @@ from fmviz.lab.search.strength_path import (
     metrics_in,
     path_program,
     path_table,
-    range_to_empty,
+    range_of_walks,
     strengths,
     suggested_range,
     trace,
@@ -44,6 +45,7 @@ from fmviz.metrics import (
     USED_INTERACTIONS,
     Metric,
 )
+from fmviz.paths import accepted_range, grid
 from fmviz.stage.pictures import chart_of_figure
 from fmviz.typography import typeset
 from fmviz.ui import arena, navigation, shell, widgets
@@ -57,8 +59,8 @@ from fmviz.ui.watching import counted, outcome, watch
 _SPECS = {spec.name: spec for spec in SPECS}
 _ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Cold"}
 _ORDER_HELP = {
-    "informed": "Where P can leave 0 (TI, CS), downwards from the largest λ; otherwise (ℓ₁), upwards from "
-    "a fit with ℓ₂² as regularizer.",
+    "informed": "Upwards on a fixed grid of twelve λ per decade from an informed start; each fit starts at the "
+    "solution of the next smaller λ, as in Compare, Sweeps and fmviz.find_lambda.",
     "up": "Each fit starts at the solution of the next smaller λ.",
     "down": "Each fit starts at the solution of the next larger λ. Once P is 0, it stays 0.",
     "cold": "Each fit starts at the random start of the seed, as on the Train page.",
@@ -85,7 +87,8 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         0,
         0,
         1_000_000,
-        help="Target number of pairs on each path; 0 selects the best fit.",
+        help="Target number of pairs: each path is read at the weakest λ that leaves about this many. 0 reads "
+        "it at its best fit.",
     ),
     ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="Metric that ranks the fits."),
     ParamSpec("who", "choice", "ti", choices=METHODS, help="Regularizer of the fit that is shown."),
@@ -155,7 +158,7 @@ def base_of(settings: Settings) -> Experiment:
         "regularizer": "ti",
         "solver": "auto",
         "lambda_sparse": 1.0,
-        "start": "informed" if settings["order"] == "informed" else "random",
+        "start": "warm" if settings["order"] == "informed" else "random",
     }
     own = settings.as_dict(*_SHARED, "validation")
     return Experiment.from_dict(values | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
@@ -169,7 +172,7 @@ def load_suggested(settings: Settings, linked: bool = False) -> None:
         low, high = suggested_range(settings["dataset"])
     else:
         settings.set(order="informed", target=suggested_target(load_dataset(settings["dataset"])))
-        low, high = range_to_empty(base_of(settings), settings["penalties"])
+        low, high = range_of_walks(base_of(settings), settings["penalties"])
     settings.set(low=low, high=high)
 
 
@@ -193,7 +196,8 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
             widgets.scale(settings, "low", r"$\lambda$ from", steps=(1, 3), place=left)
             widgets.scale(settings, "high", r"$\lambda$ to", steps=(1, 3), place=right)
             draw_thresholds(*(replace(base, regularizer=name) for name in settings["penalties"]))
-            widgets.param(settings, "points", r"$\lambda$ values", style="slider")
+            if settings["order"] != "informed":
+                widgets.param(settings, "points", r"$\lambda$ values", style="slider")
         with second:
             left, right = st.columns(2)
             widgets.param(settings, "rank", "Rank $k$", style="number", place=left)
@@ -213,9 +217,11 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
 
 
 def _plan(settings: Settings, base: Experiment) -> PathPlan:
-    grid = strengths(settings["low"], settings["high"], settings["points"])
-    order = {"informed": "onwards"}.get(settings["order"], settings["order"])
-    plan = PathPlan(base, settings["penalties"], grid, order)
+    low, high, order = (settings[name] for name in ("low", "high", "order"))
+    lambdas = strengths(low, high, settings["points"])
+    if order == "informed":
+        lambdas, order = grid(low, high) or lambdas, "up"
+    plan = PathPlan(base, settings["penalties"], lambdas, order)
     for name in plan.regularizers:
         plan.method(name)
     return plan
@@ -335,19 +341,25 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
                 st.select_slider,
                 r"Strength $\lambda$",
                 [0.0, *table["lambda_sparse"][table["regularizer"] == settings["who"]]],
-                format_func=lambda value: f"{value:g}" if value else "Nearest" if wanted else "Best",
+                format_func=lambda value: (
+                    f"{value:g}" if value else f"{wanted:,} pairs" if wanted else "Best"
+                ),
             )
-    groups = table.groupby("regularizer", sort=False)
-    sought = {str(name): _sought(rows, wanted, metric) for name, rows in groups}
-    picked = None if view.state.active else _picked(settings, table, sought[settings["who"]])
-    each = [f"{r['label']} {r['used_interactions']:,} ({r[metric.name]:.3g})" for r in sought.values()]
-    what = f"Nearest to {wanted:,} pairs, with" if wanted else "Pairs at the best"
-    st.markdown(plain(f"{what} {metric.label}: {' · '.join(each)}."))
+    sought = matched(table, ["regularizer"], wanted, metric.name) if wanted else _best(table, metric)
+    picked = None if view.state.active else _picked(settings, table, sought)
+    if wanted:
+        st.markdown(plain(chosen_words(sought, metric, accepted_range(wanted))))
+        st.caption(f"{SHRINKAGE} Compare refits.")
+    else:
+        each = [
+            f"{r['label']} {r['used_interactions']:,} ({r[metric.name]:.3g})" for _, r in sought.iterrows()
+        ]
+        st.markdown(plain(f"Pairs at the best {metric.label}: {' · '.join(each)}."))
     if picked is not None:
         with row:
-            _further(settings, plan, list(sought.values()))
+            _further(settings, plan, sought)
     if settings.shows("charts", "Curves"):
-        _charts(settings, plan, table, metric, picked, view)
+        _charts(settings, plan, table, metric, picked, sought if wanted else None, view)
     if picked is not None and settings.shows("fit", "One fit of the path"):
         _point(plan, picked, metric, view)
     if picked is not None and settings.shows("exports", "Table and downloads"):
@@ -356,11 +368,11 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
         widgets.save_page("path_page", make, f"path-{plan.base.dataset}")
 
 
-def _further(settings: Settings, plan: PathPlan, sought: Sequence[pd.Series]) -> None:
-    """Draw links that extend the path beyond its ends or refine it between strengths."""
+def _further(settings: Settings, plan: PathPlan, sought: pd.DataFrame) -> None:
+    """Draw links that extend the path beyond its ends or repeat it over seeds."""
     (low, *_, high), wanted = plan.lambdas, settings["target"]
     # Paths may continue beyond either end.
-    ends = [(r["label"], r["lambda_sparse"], r["used_interactions"]) for r in sought]
+    ends = [(r["label"], r["lambda_sparse"], r["used_interactions"]) for _, r in sought.iterrows()]
     scarce = [label for label, at, used in ends if at == low and used < (wanted or math.inf)]
     beyond = [label for label, at, used in ends if at == high and used > wanted]
     changes = {"low": low / 10} if scarce else {}
@@ -382,11 +394,10 @@ def _further(settings: Settings, plan: PathPlan, sought: Sequence[pd.Series]) ->
             | {
                 "fighters": ",".join(plan.regularizers),
                 "target": str(wanted),
-                "starts": "informed",
                 "seeds": "3",
             },
-            label="Search between",
-            help="Compare searches for the λ that leave about this many pairs, over three seeds.",
+            label="Over three seeds",
+            help="Compare applies the same rule on three seeds and refits.",
         )
 
 
@@ -418,6 +429,7 @@ def _charts(
     table: pd.DataFrame,
     metric: Metric,
     picked: pd.Series | None,
+    sought: pd.DataFrame | None,
     view: TaskView,
 ) -> None:
     chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
@@ -436,6 +448,7 @@ def _charts(
             chosen=chosen,
             ends=(plan.lambdas[0], plan.lambdas[-1]),
             mark=chosen and chosen[1] if small else settings["target"] or None,
+            matched=sought,
             small=small,
             height=_SMALL if small else _LARGE,
         )
@@ -458,19 +471,18 @@ def _pick(settings: Settings, key: str) -> None:
             return
 
 
-def _sought(rows: pd.DataFrame, wanted: int, metric: Metric) -> pd.Series:
-    """Return the row nearest to a number of pairs by ratio; for 0, the sparsest of the best."""
+def _best(table: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """Return the best and sparsest fit of every path."""
     rising = metric.better == "larger"
-    rows = rows.sort_values(metric.name, ascending=rising, kind="stable", na_position="first").iloc[::-1]
-    ratios = rows["used_interactions"].clip(lower=0.5) / (wanted or 1)
-    return rows.loc[ratios.map(math.log).abs().idxmin()] if wanted else rows.iloc[0]
+    ordered = table.sort_values(metric.name, ascending=rising, kind="stable", na_position="first").iloc[::-1]
+    return ordered.drop_duplicates("regularizer").sort_index()
 
 
-def _picked(settings: Settings, table: pd.DataFrame, sought: pd.Series) -> pd.Series:
+def _picked(settings: Settings, table: pd.DataFrame, sought: pd.DataFrame) -> pd.Series:
     """Return the chosen fit."""
     rows = table[table["regularizer"] == settings["who"]]
     if not settings["at"]:
-        return sought
+        return sought[sought["regularizer"] == settings["who"]].iloc[0]
     place = (rows["lambda_sparse"] / settings["at"]).map(math.log).abs().idxmin()
     if rows.loc[place, "lambda_sparse"] != settings["at"]:
         settings.set(at=float(rows.loc[place, "lambda_sparse"]))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from fmviz.choices import why_not
@@ -18,7 +18,10 @@ from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.search.strength_path import range_to_empty
+from fmviz.lab.interpretation.comparison import SHRINKAGE, chosen_words
+from fmviz.lab.runner import load_dataset
+from fmviz.lab.search.equal_sparsity import matched, suggested_target
+from fmviz.lab.search.strength_path import range_of_walks
 from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
 from fmviz.lab.search.sweep_run import (
     Fitted,
@@ -29,8 +32,9 @@ from fmviz.lab.search.sweep_run import (
     means_table,
 )
 from fmviz.lab.store import store
-from fmviz.metrics import COLUMNS, USED_INTERACTIONS
-from fmviz.typography import counted, typeset
+from fmviz.metrics import COLUMNS, USED_INTERACTIONS, Metric
+from fmviz.paths import accepted_range, grid
+from fmviz.typography import counted, typeset, with_spread
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
 from fmviz.ui.compare import MOST
@@ -56,6 +60,14 @@ TABLE = (
     ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help=r"The largest $\lambda$ of the grid."),
     ParamSpec("points", "int", 6, 1, 50, help="Number of values, evenly spaced on a log scale."),
     STARTS,
+    ParamSpec(
+        "target",
+        "int",
+        0,
+        0,
+        1_000_000,
+        help="Choose, for every method and seed, the weakest λ with about this many pairs; 0 for none.",
+    ),
     ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …; each has its own start and split."),
 )
 
@@ -75,7 +87,7 @@ EXPERT = ("starts",)
 def render() -> None:
     """Draw the page."""
     settings = Settings(
-        "sweeps", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "informed"}, unread=("seed",)
+        "sweeps", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "warm"}, unread=("seed",)
     )
     linked = settings.read_url()
     with shell.page("Sweeps", settings):
@@ -101,7 +113,9 @@ def render() -> None:
         with shell.settings_box("sweeps_box", line, folded=task is not None):
             widgets.regularizers(settings, "penalties")
             labels = {"low": "λ from", "high": "λ to", "points": "λ values", "seeds": "Seeds"}
-            for column, (name, label) in zip(st.columns(4), labels.items(), strict=True):
+            if settings["starts"] == "warm":
+                del labels["points"]
+            for column, (name, label) in zip(st.columns(len(labels)), labels.items(), strict=True):
                 widgets.param(settings, name, label, place=column)
             widgets.param(settings, "starts", "Start", labels=START_LABELS)
             draw_thresholds(*(replace(_base(settings), regularizer=name) for name in settings["penalties"]))
@@ -122,12 +136,14 @@ def _base(settings: Settings) -> Experiment:
 
 def _load_range(settings: Settings, linked: bool) -> None:
     if not linked:
-        low, high = range_to_empty(_base(settings), settings["penalties"])
-        settings.set(low=low, high=high)
+        low, high = range_of_walks(_base(settings), settings["penalties"])
+        settings.set(low=low, high=high, target=suggested_target(load_dataset(settings["dataset"])))
 
 
 def _plan(settings: Settings) -> SweepPlan:
-    grid = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
+    lambdas: Any = {"from": settings["low"], "to": settings["high"], "count": settings["points"]}
+    if settings["starts"] == "warm":
+        lambdas = list(grid(settings["low"], settings["high"])) or lambdas
     return SweepPlan.from_dict(
         {
             "title": f"Regularizers on {dataset_spec(settings['dataset']).title}",
@@ -135,7 +151,7 @@ def _plan(settings: Settings) -> SweepPlan:
             "base": _BASE | ({} if settings["starts"] == "random" else {"start": settings["starts"]}),
             "dataset": {"dataset": settings["dataset"]},
             "method": [{"regularizer": name} for name in settings["penalties"]],
-            "grid": {"lambda_sparse": grid},
+            "grid": {"lambda_sparse": lambdas},
             "seeds": settings["seeds"],
         }
     )
@@ -163,7 +179,7 @@ def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
         total = len(plan.cells)
         watch(
             task,
-            partial(_draw, plan, name),
+            partial(_draw, settings, plan, name),
             lambda view: fitted(view, len(view.items), total, "Fitting." if view.items else ""),
             lambda view: 10 * len(view.items) // total,
         )
@@ -173,7 +189,7 @@ def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
         )
 
 
-def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
+def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> None:
     fits: list[Fitted] = list(view.items)
     done, total = len(fits), len(plan.cells)
     fresh = sum(fit.fresh for fit in fits)
@@ -191,7 +207,6 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         return
     judged = COLUMNS[metric]
     first = means.iloc[0]
-    spread = "" if math.isnan(first["std"]) else f" ± {typeset(first['std'], '.2g')}"
     strengths = plan.grid["lambda_sparse"]
     edges = {
         min(strengths): " The smallest λ of the grid: a better one may lie below it.",
@@ -201,9 +216,10 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
     st.markdown(
         f"**Best{' so far' if view.state.active else ''}: {plain(first['method'])} at "
         f"λ = {typeset(first['lambda_sparse'])}.**{edge} {judged.label} "
-        f"{typeset(first['mean'])}{spread}, {first['interactions']:,.0f} interactions; means over "
+        f"{with_spread(first['mean'], first['std'])}, {first['interactions']:,.0f} interactions; means over "
         f"{counted(first['fits'], 'seed')}."
     )
+    chosen = _draw_chosen(settings, table, judged)
     if not view.state.active:
         best = best_runs(table, list(plan.grid), metric, MOST)
         if len(best) > 1:
@@ -236,7 +252,7 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
         for column, shown, error in zip(
             st.columns(2), (judged, USED_INTERACTIONS), ("std", None), strict=True
         ):
-            figure = strength_path.path(drawn, shown, error=error, height=340)
+            figure = strength_path.path(drawn, shown, error=error, matched=chosen, height=340)
             if shown is judged and judged.axis == "log" and means["mean"].min() > 0:
                 figure.update_yaxes(type="log", minallowed=None, exponentformat="power")
             curves(
@@ -263,3 +279,15 @@ def _draw(plan: SweepPlan, name: str, view: TaskView) -> None:
             ),
             "Runs all fits and prints the table above.",
         )
+
+
+def _draw_chosen(settings: Settings, table: pd.DataFrame, metric: Metric) -> pd.DataFrame | None:
+    """Draw which λ leaves a number of pairs, and return its fits, one for every method and seed."""
+    fits = table.dropna(subset=[metric.name, USED_INTERACTIONS.name])
+    widgets.param(settings, "target", "Pairs", style="number", place=st.container(width=130))
+    if not (target := settings["target"]) or fits.empty or table["dataset"].nunique() > 1:
+        return None
+    chosen = matched(fits, ["method", "seed"], target, metric.name).assign(label=lambda rows: rows["method"])
+    st.markdown(plain(chosen_words(chosen, metric, accepted_range(target))))
+    st.caption(f"{SHRINKAGE} Compare refits.")
+    return chosen

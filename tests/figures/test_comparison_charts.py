@@ -51,8 +51,11 @@ def test_errors_as_fitted_and_refitted():
     )
     table = table.assign(
         refitted=[1.0, 2.0, 5.0], interactions=[360, 361, 1_000], nearest=[False, False, True]
-    )
-    lines, fitted, refitted, *others = figures.equal_sparsity(table, COLUMNS["train_rmse"], 200).data
+    ).assign(λ=[0.1, 0.2, 3.0], strongest=[0.5, 0.2, np.nan])
+    lines, fitted, refitted, spans, *others = figures.equal_sparsity(table, COLUMNS["train_rmse"], 200).data
+    ends = np.reshape(spans.x, (-1, 3))[:, :2]
+    assert ends.tolist() == [[0.1, 0.5], [0.2, 0.2]]
+    assert list(spans.marker.size) == [9, 0, 0] * 2, "the chosen λ is a dot"
     assert (list(fitted.x), list(refitted.x)) == ([3.0, 4.0], [1.0, 2.0])
     assert list(fitted.y) == list(refitted.y) == list(lines.y)[::3], "every seed has a line of its own"
     assert [others[1].marker.symbol, others[2].marker.symbol] == [("x-open",), ("x",)]

@@ -1,20 +1,30 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 
+import fmviz
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation import comparison
 from fmviz.lab.interpretation.comparison import FOUND, conclusion, error_words, stability, weights_of
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.search.equal_sparsity import at_equal_sparsity, ends_table, refitted, suggested_target
+from fmviz.lab.search.equal_sparsity import (
+    at_equal_sparsity,
+    ends_table,
+    matched,
+    refitted,
+    suggested_target,
+)
+from fmviz.lab.search.shipped import REGULARIZERS, SEEDS, TARGET, comparison_base, computed, shipped
+from fmviz.lab.search.strength_path import PathPlan, path_table, trace
+from fmviz.lab.search.sweep_plan import SweepPlan
+from fmviz.lab.search.sweep_run import carry_out, fits_table
+from fmviz.lab.store import RunStore
 from fmviz.metrics import COLUMNS
-from fmviz.paths import accepted_range
+from fmviz.paths import accepted_range, grid
 
 FM = get_model("fm")
 NAN = float("nan")
@@ -46,23 +56,21 @@ def test_models_without_pairs_and_too_many_features_are_refused(monkeypatch):
 
 
 def test_what_is_concluded_from_three_seeds_is_so():
-    base = replace(suggested("planted_interactions", "fm"), validation=0.2, start="informed", max_epochs=100)
-    accept, names = accepted_range(360), ["l1", "ti", "cs"]
-    fits = list(at_equal_sparsity(base, names, 360, accept=accept, seeds=3))
-    assert all(not fit.metrics for fit in fits if fit.status == "searching")
-    assert list(at_equal_sparsity(base, ["ti"], 300, should_stop=lambda: True)) == []
+    accept, names, base = accepted_range(360), ["l1", "ti", "cs"], comparison_base("planted_interactions", 0)
+    fits = shipped(base, names, 360, 3)
     table = ends_table(fits, names, accept, COLUMNS["validation_rmse"])
-    assert table["interactions"].between(*accept).all()
+    assert list(table["interactions"].between(*accept)) == list(~table["nearest"])
     for fit in table["fit"]:
         free = Run.prepare(fit.experiment).problem.at(lambda_sparse=0.0)
         again = refitted(free, fit.parameters)
         assert not again.P[fit.parameters.P == 0].any(), "what is 0 stays 0"
         assert free.objective(again) <= free.objective(fit.parameters)
+        assert fit.experiment.lambda_sparse in grid(1e-9, 1e9)
     said = conclusion(table, COLUMNS["validation_rmse"], 360, accept)
     lowest, highest = (table.groupby("label")["F1"].agg(which) for which in ("min", "max"))
     # TI finds the true pairs whatever the seed, ℓ₁ not always, CS never.
     assert "TI finds the true pairs (F1 ≥ 0.95) on 3 of 3 seeds, ℓ₁ on" in said
-    assert ", CS on none." in said
+    assert "CS: no model with 351 to 378 pairs found on 1 of 3 seeds; the nearest have" in said
     assert lowest["TI"] >= FOUND > max(lowest["ℓ₁"], highest["CS"])
     # Nobody is called the best where seeds differ by more: ℓ₁ has the lowest error of all, and a high one.
     errors = table.set_index(["label", "seed"])[["value", "refitted"]]
@@ -70,6 +78,64 @@ def test_what_is_concluded_from_three_seeds_is_so():
     assert "lowest for TI and ℓ₁ (" in said
     assert ((means.loc["ℓ₁"] - means.loc["TI"]).abs() < spread.loc["ℓ₁"]).all()
     assert (errors.loc["TI"]["refitted"] < errors.loc["TI"]["value"]).all(), "λ shrinks"
+
+
+@pytest.mark.slow
+def test_all_places_name_the_same_strength_count_and_error(tmp_path):
+    accept, metric = accepted_range(360), COLUMNS["validation_rmse"]
+    fits = computed()
+    kept = shipped(comparison_base("planted_interactions", 0), REGULARIZERS, TARGET, SEEDS)
+    assert {key(fit): figures(fit) for fit in kept} == {
+        key(fit): pytest.approx(figures(fit), rel=1e-6) for fit in fits
+    }
+    words = conclusion(ends_table(fits, REGULARIZERS, accept, metric), metric, TARGET, accept)
+    assert words == conclusion(ends_table(kept, REGULARIZERS, accept, metric), metric, TARGET, accept)
+    strengths = grid(0.2, 100.0)
+    plan = SweepPlan(
+        methods=[{"regularizer": name} for name in REGULARIZERS],
+        grid={"lambda_sparse": strengths},
+        seeds=[0],
+        base={"start": "warm", "validation": 0.2},
+        suggested=True,
+    )
+    store = RunStore(tmp_path / "store.db")
+    sweep = fits_table(plan, ((fit.index, fit.run) for fit in carry_out(plan, store, n_jobs=1)))
+    store.close()
+    by_sweep = matched(sweep, ["regularizer"], TARGET, metric.name)
+    for fit in (fit for fit in fits if fit.experiment.seed == 0):
+        own = fit.experiment
+        path = path_table(list(trace(PathPlan(own, (own.regularizer.name,), strengths))))
+        rows = [
+            matched(path, ["regularizer"], TARGET, metric.name).iloc[0],
+            by_sweep.query("regularizer == @own.regularizer.name").iloc[0],
+        ]
+        for row in rows:
+            assert [row["λ"], row["interactions"], row["value"], row["F1"]] == figures(fit)
+        run = Run.prepare(own)
+        *_, probe = fmviz.find_lambda(
+            run.problem.design.matrix,
+            run.problem.y,
+            TARGET,
+            **{name: getattr(own, name) for name in ("rank", "lambda_w", "lambda_p", "init_scale")},
+            regularizer=own.regularizer,
+            fit_linear=False,
+            fit_intercept=False,
+            random_state=[0, 1],
+            standardize=False,
+        )
+        error = run.measure(probe.snapshot.parameters)[metric.name]
+        assert [probe.lambda_sparse, probe.used_interactions, error] == figures(fit)[:3]
+        # And a single run of these settings, which a link opens.
+        assert run.end().metrics[metric.name] == error
+
+
+def key(fit):
+    return fit.experiment.regularizer.name, fit.experiment.seed
+
+
+def figures(fit):
+    metrics = (fit.metrics[name] for name in ("validation_rmse", "support_f1"))
+    return [fit.experiment.lambda_sparse, fit.used_interactions, *metrics]
 
 
 @pytest.mark.parametrize(
@@ -93,9 +159,9 @@ def test_no_winner_is_called_on_noise(errors, said):
 def test_a_number_that_is_not_reached_is_answered_with_the_nearest_fit():
     base = Experiment(rank=2, validation=0.2, max_epochs=30, lambda_p=0.1)
     *tried, nearest = at_equal_sparsity(base, ["l1"], 1_500, accept=(1_500, 1_500))
-    assert tried[-1].status == "not reachable"
+    assert all(fit.status == "searching" and not fit.metrics for fit in tried)
+    assert list(at_equal_sparsity(base, ["ti"], 300, should_stop=lambda: True)) == []
     assert nearest.status == "nearest"
-    assert nearest.message == tried[-1].message
     assert nearest.metrics["validation_rmse"] > 0
     reached = [fit.used_interactions for fit in tried if fit.used_interactions]
     assert nearest.used_interactions == min(reached, key=lambda used: max(used / 1_500, 1_500 / used))

@@ -10,13 +10,14 @@ from programs import printed
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.threshold import lambda_max
 from fmviz.lab.runner import Run
-from fmviz.lab.search.equal_sparsity import nearest
+from fmviz.lab.search.equal_sparsity import at_number
 from fmviz.lab.search.strength_path import (
     METHODS,
     PathPlan,
     metrics_in,
     path_program,
     path_table,
+    range_of_walks,
     range_to_empty,
     strengths,
     suggested_range,
@@ -61,7 +62,7 @@ def test_an_informed_path_goes_the_way_its_regularizer_needs_and_a_search_along_
     best = path_table(fits).groupby("regularizer")["support_f1"].max()
     assert best["ti"] > 0.95
     assert best["l1"] > 0.8
-    *_, result = nearest(Run.prepare(replace(base, regularizer="ti")), 360)
+    *_, result = at_number(Run.prepare(replace(base, regularizer="ti")), 360)
     assert result.status == "found"
     assert result.metrics["support_f1"] > 0.95
 
@@ -114,6 +115,9 @@ def test_grids_of_strengths():
     assert range_to_empty(replace(base, dataset="own_" + "0" * 20), ("ti",)) == suggested_range(
         "own_" + "0" * 20
     )
+    # A walk of any of them ends inside.
+    each = [range_to_empty(base, (name,)) for name in ("l1", "ti")]
+    assert range_of_walks(base, ("l1", "ti")) == (each[1][0], each[0][1])
     assert "l2" not in METHODS
     assert {"l1", "l21", "ti", "cs"} <= set(METHODS)
 
@@ -134,9 +138,8 @@ def test_the_program_of_a_path_prints_its_counts():
     ]
 
 
-def test_a_search_narrows_to_what_a_run_repeats():
-    fits = list(nearest(Run.prepare(replace(BASE, regularizer="ti")), 4, (3, 5), cold=True))
-    last = fits[-1]
+def test_a_search_ends_with_what_a_run_repeats():
+    *_, last = at_number(Run.prepare(replace(BASE, regularizer="ti")), 4, (3, 5))
     assert last.status == "found"
     assert 3 <= last.used_interactions <= 5
     assert Run.prepare(last.experiment).end().used_interactions == last.used_interactions
@@ -144,8 +147,8 @@ def test_a_search_narrows_to_what_a_run_repeats():
 
 def test_what_cannot_be_reached_is_said_with_its_neighbours():
     # Whole features of four give 0, 1, 3 or 6 pairs.
-    fits = list(nearest(Run.prepare(replace(BASE, regularizer="cs")), 2, (2, 2), cold=True))
-    assert [fit.status for fit in fits[-2:]] == ["not reachable", "nearest"]
+    fits = list(at_number(Run.prepare(replace(BASE, regularizer="cs")), 2, (2, 2)))
+    assert fits[-1].status == "nearest"
     assert {fit.used_interactions for fit in fits} <= {0, 1, 3, 6}
     assert fits[-1].used_interactions in (1, 3)
-    assert "jumps over 2" in fits[-1].message
+    assert "No λ of the grid leaves 2 interactions" in fits[-1].message

@@ -11,7 +11,7 @@ from fmviz.datasets import make_sparse_interactions
 from fmviz.engine import drive
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.paths import iterate_path
+from fmviz.paths import choose, grid, iterate_path, walk, weakest
 from fmviz.paths.validation import default_folds
 
 X, Y, W = make_sparse_interactions(200, 20, 2, 5, random_state=0)
@@ -100,14 +100,21 @@ def test_each_fit_goes_on_where_the_last_one_ended():
         assert end.certificate == point.snapshot.certificate
 
 
-def test_search_finds_the_planted_number():
-    probes = list(fmviz.find_lambda(X, Y, 90, (80, 100), grid=[10.0**e for e in range(-4, 2)], **PLAIN))
-    last = probes[-1]
-    assert [p.status for p in probes[:-1]] == ["searching"] * (len(probes) - 1)
+def test_the_weakest_strength_with_the_number_is_chosen_from_one_grid():
+    settings = {**PLAIN, "regularizer": "l1"}
+    *fits, last = fmviz.find_lambda(X, Y, 90, (80, 100), **settings)
+    assert [probe.status for probe in fits] == ["searching"] * len(fits)
+    strengths, counts = zip(*last.tried, strict=True)
+    assert strengths == tuple(probe.lambda_sparse for probe in fits) == grid(strengths[0], strengths[-1])
+    inside = [strength for strength, used in last.tried if 80 <= used <= 100]
     assert last.status == "found"
-    assert 80 <= last.used_interactions <= 100
-    assert "interactions" in last.message
-    assert probes[0].lambda_sparse == 10.0
+    assert (last.lambda_sparse, *last.span) == (inside[0], inside[0], inside[-1])
+    assert f"uses {last.used_interactions} interactions, the weakest λ with 80 to 100" in last.message
+    # Nothing follows that could be in the range.
+    assert counts[-1] == 0 or max(counts[-12:]) < 80
+    # Each fit starts where that of the next weaker strength ended.
+    place = strengths.index(last.lambda_sparse)
+    assert np.array_equal(last.start.P, fits[place - 1].snapshot.parameters.P)
 
 
 @pytest.mark.parametrize("n", [300, 6_000])
@@ -126,30 +133,44 @@ def test_folds_keep_groups_together(n, stratified, rng):
         default_folds(y, stratified, rng, np.zeros(n, dtype=int))
 
 
-def test_searches_that_cannot_succeed_say_so():
-    (probe,) = fmviz.find_lambda(X, Y, 0, (0, 0), grid=[1e-6], max_iter=3, **PLAIN)
-    assert probe.status == "not reachable"
-    assert "larger strengths" in probe.message
-    *_, probe = fmviz.find_lambda(X, Y, 5_000, (4_000, 6_000), grid=[1.0, 10.0], **PLAIN)
-    assert probe.status == "not reachable"
-    assert "smaller strengths" in probe.message
+def test_a_fit_of_a_walk_depends_on_its_strength_alone():
+    problem = build_problem(X, Y, rank=8, lambda_p=0.01, fit_linear=False)
+    given = {"budget": Budget(epochs=50), "init_scale": 0.01, "random_state": 0}
+    first = weakest(problem)
+    chain = grid(first, 30.0 * first)
+    every = {point.lambda_sparse: point.snapshot for _, point in walk(problem, chain, **given)}
+    for asked in ([chain[-1]], [0.5 * first, 1.01 * chain[3], chain[-1]]):
+        points = [point for _, point in walk(problem, asked, **given)]
+        assert [point.lambda_sparse for point in points] == asked
+        assert points[-1].snapshot.objective == every[chain[-1]].objective
+
+
+@pytest.mark.parametrize(
+    ("counts", "place", "inside"),
+    [
+        ([9, 5, 4, 7, 4, 1], 1, [1, 2, 4]),  # counts are not monotone
+        ([10, 9, 2, 1], 2, []),  # the nearest, by the ratio
+        ([9, *[1] * 12, 5], 0, []),  # a decade below the range ends a walk
+        ([9, 0, 5], 0, []),  # and so does none
+    ],
+)
+def test_what_is_chosen_of_a_walk(counts, place, inside):
+    assert choose(counts, 4, (4, 6)) == (place, inside)
+
+
+def test_searches_that_cannot_succeed_name_the_nearest():
+    *_, probe = fmviz.find_lambda(X, Y, 5_000, (4_000, 6_000), max_iter=3, **PLAIN)
+    assert (probe.status, probe.span) == ("nearest", ())
+    assert probe.used_interactions == max(used for _, used in probe.tried)
     # ℓ2,1 keeps whole features: 7 interactions lie between C(4, 2) = 6 and C(5, 2) = 10.
-    *probes, probe = fmviz.find_lambda(
-        X, Y, 7, (7, 7), grid=[1e-4, 1e-2, 1e3], narrowest=1e-3, regularizer="l21", **PLAIN
-    )
-    # Once there is a bracket it is halved, and no more of the grid is tried.
-    assert [p.lambda_sparse for p in probes[:3]] == [1e3, 1e-2, 0.5 * (1e3 + 1e-2)]
-    widths = [probe.high - probe.low for probe in probes if np.isfinite(probe.high - probe.low)]
-    assert widths == sorted(widths, reverse=True)
-    assert min(widths) > 0
-    assert probe.status == "not reachable"
-    assert "jumps over 7" in probe.message
+    *_, probe = fmviz.find_lambda(X, Y, 7, (7, 7), regularizer="l21", **PLAIN)
+    assert probe.status == "nearest"
+    assert "No λ of the grid leaves 7 interactions; the nearest: λ = " in probe.message
 
 
 def test_a_stopped_search_has_no_last_word():
     seen = []
-    grid = [10.0**e for e in range(-4, 2)]
-    search = fmviz.find_lambda(X, Y, 7, (7, 7), grid=grid, should_stop=lambda: len(seen) >= 2, **PLAIN)
+    search = fmviz.find_lambda(X, Y, 7, (7, 7), should_stop=lambda: len(seen) >= 2, **PLAIN)
     for probe in search:
         seen.append(probe)
         assert probe.status == "searching"
@@ -185,7 +206,6 @@ def test_bad_settings_get_a_sentence(call, words):
 def test_bad_input_of_paths_is_a_sentence(given, words):
     with pytest.raises(ValueError, match=words):
         fmviz.regularization_path(np.eye(3), np.ones(3), **given)
-    if "orders" not in given:
-        asked = {"grid" if name == "lambdas" else name: value for name, value in given.items()}
-        with pytest.raises(ValueError, match=words.replace("lambdas", "grid")):
-            list(fmviz.find_lambda(np.eye(3), np.ones(3), 1, **asked))
+    if not {"orders", "lambdas"} & given.keys():
+        with pytest.raises(ValueError, match=words):
+            list(fmviz.find_lambda(np.eye(3), np.ones(3), 1, **given))

@@ -76,7 +76,7 @@ def test_runs_whose_data_are_gone_are_compared_all_the_same(store, sentences, mo
 
 def test_matrices_stand_beside_the_errors_and_what_is_not_reached_is_said(store):
     # ℓ₁ jumps over the ten to fifteen interactions that twelve accept.
-    app = page("compare", dataset="monks1", target="12", fighters="l1,ti", starts="informed")
+    app = page("compare", dataset="monks1", target="12", fighters="l1,ti")
     finish(app, "compare_duel")
     (sent,) = matrices(app)
     assert [panel["title"] for panel in sent["panels"]][1:] == ["ℓ₁", "TI"]
@@ -85,8 +85,27 @@ def test_matrices_stand_beside_the_errors_and_what_is_not_reached_is_said(store)
     assert f"ℓ₁: no model with 10 to 15 pairs found; the nearest have {table['instead'][0]}." in words(app)
 
 
+def test_a_visit_opens_with_the_shipped_result_of_every_seed(store):
+    app = page("compare")
+    table = app.dataframe[-1].value
+    assert sorted(set(table["seed"])) == [0, 1, 2]
+    assert len(matrices(app)) == 3
+    assert "seeds=3" in next(block.value for block in app.code if "at_equal_sparsity" in block.value)
+    # Other data have none.
+    choose(app, shared_dataset="monks1")
+    assert not app.dataframe
+
+
+def test_objectives_of_different_strengths_share_no_axis(store):
+    runs = [tasks.manager().start(Experiment(**SMALL | {"lambda_sparse": s})).id for s in (0.3, 0.4)]
+    curves = page("compare", runs=",".join(runs)).selectbox(key="compare_curve").options
+    assert not [label for label in curves if "Objective" in label]
+    runs[1] = tasks.manager().start(Experiment(**SMALL, seed=1)).id
+    assert "Objective" in page("compare", runs=",".join(runs)).selectbox(key="compare_curve").options
+
+
 def test_without_a_truth_supports_are_compared_with_the_best_one(store):
-    app = page("compare", dataset="diabetes", target="10", fighters="l1,ti", starts="informed", seeds="2")
+    app = page("compare", dataset="diabetes", target="10", fighters="l1,ti", seeds="2")
     finish(app, "compare_duel")
     table = app.dataframe[-1].value
     assert list(table["seed"]) == [0, 1, 0, 1]

@@ -13,6 +13,7 @@ from ui.driving import page as open_page
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
+from fmviz.lab.search.equal_sparsity import matched
 
 pytestmark = pytest.mark.faultless
 
@@ -80,8 +81,9 @@ def test_a_number_of_pairs_is_looked_for_on_every_path_and_beyond_its_ends(store
     app.run()
     used = {label: set(rows["used_interactions"]) for label, rows in app.dataframe[0].value.groupby("label")}
     near = {label: min(counts - {0}, key=lambda n: max(n / 5, 5 / n)) for label, counts in used.items()}
-    assert "Nearest to 5 pairs" in words(app)
-    assert all(f"{label} {count} (" in words(app) for label, count in near.items())
+    assert "Weakest λ with 3 to 6 pairs" in words(app)
+    chosen = matched(app.dataframe[0].value, ["label"], 5, "objective").set_index("label")["interactions"]
+    assert all(f", {count} pairs" in words(app) for count in chosen)
     # The smallest strength is the nearest for TI, and leaves too few.
     assert min(near["TI"], 5) == near["TI"] == max(used["TI"])
     finish(app, "path_extend")
@@ -119,8 +121,9 @@ def test_a_new_data_set_brings_its_suggestions(store):
     assert app.number_input(key="path_rank").value == 4
     choose(app, shared_dataset="diabetes")
     assert app.number_input(key="path_rank").value == 5
-    # The link brought a start of earlier versions; what the reader chooses is up to λ_max = 2.66.
-    assert (address(app)["high"], address(app)["order"]) == ("3.0", "informed")
+    # The link brought a start of earlier versions; what the reader chooses is up to where ℓ₁ leaves none.
+    assert (address(app)["low"], address(app)["high"]) == ("0.003", "100.0")
+    assert address(app)["order"] == "informed"
 
 
 @pytest.mark.faultless(False)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 from ui.driving import finish, page, words, written
 
+from fmviz.lab.interpretation.comparison import chosen_words
 from fmviz.lab.search import sweep_run
+from fmviz.lab.search.equal_sparsity import matched
 from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import best_runs, carry_out, fits_table, main_metric, means_table
+from fmviz.lab.search.sweep_run import best_runs, carry_out, fits_table, main_metric, means_table, results
+from fmviz.metrics import COLUMNS
+from fmviz.paths import accepted_range, grid
 
 PLAN = SweepPlan(
     datasets=[{"dataset": "balance_scale"}],
@@ -43,13 +47,34 @@ def test_a_sweep_is_declared_and_carried_out(store):
     assert store.count() == 8
 
 
-@pytest.mark.parametrize("name", ["sweeps", "compare"])
-def test_a_visit_begins_informed_and_a_link_as_it_always_did(store, name):
-    app = page(name)
-    assert written(app)["starts"] == "informed"
-    app.segmented_control(key=f"{name}_starts").set_value("random").run()
+def test_a_visit_walks_the_grid_and_a_link_starts_as_it_always_did(store):
+    app = page("sweeps")
+    assert written(app)["starts"] == "warm"
+    assert "sweeps_points" not in {item.key for item in app.number_input}
+    app.segmented_control(key="sweeps_starts").set_value("random").run()
     assert "starts" not in written(app)
-    assert page(name, dataset="monks1").segmented_control(key=f"{name}_starts").value == "random"
+    assert page("sweeps", dataset="monks1").segmented_control(key="sweeps_starts").value == "random"
+
+
+def test_the_weakest_strength_of_a_number_of_pairs_is_named(store):
+    given = {"dataset": "balance_scale", "penalties": "ti,cs", "low": "0.001", "high": "0.003", "target": "5"}
+    app = page("sweeps", **given, starts="warm", seeds="2")
+    assert app.button(key="sweeps_start").label == "Run 24 fits"
+    finish(app, "sweeps_start")
+    plan = SweepPlan.from_dict(
+        {
+            "method": [{"regularizer": "ti"}, {"regularizer": "cs"}],
+            "dataset": {"dataset": "balance_scale"},
+            "grid": {"lambda_sparse": list(grid(0.001, 0.003))},
+            "seeds": 2,
+            "base": {"validation": 0.2, "solver": "auto", "start": "warm"},
+            "suggested": True,
+        }
+    )
+    table = fits_table(plan, results(plan, store).items())
+    metric = main_metric(table)
+    chosen = matched(table, ["method", "seed"], 5, metric).assign(label=lambda rows: rows["method"])
+    assert chosen_words(chosen, COLUMNS[metric], accepted_range(5)) in words(app)
 
 
 def test_nothing_to_fit_is_a_sentence(store):

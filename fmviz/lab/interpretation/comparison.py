@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,7 @@ from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.metrics import Metric
-from fmviz.typography import typeset
+from fmviz.typography import typeset, with_spread
 
 # So many rows tell which product is the strongest.
 _ROWS = 10_000
@@ -92,6 +93,8 @@ def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
 FOUND = 0.95
 """From this F1 on, a support counts as the one that it is compared with."""
 _ALIKE = 0.02
+# A model of at most so many times the pairs, or of so few, has about as many.
+_ABOUT = 1.1
 
 
 def leaders(rows: pd.DataFrame, column: str, metric: Metric) -> list[str]:
@@ -181,7 +184,9 @@ def conclusion(
     reference : str
         As for `support_words`.
     """
-    missed = table[table["nearest"]]
+    ratios = table["interactions"].clip(lower=0.5) / max(target, 0.5)
+    far = table["nearest"] & (np.abs(np.log(ratios)) > math.log(_ABOUT))
+    missed = table[table["nearest"] & table["label"].isin(table["label"][far])]
     rows = table[~table["label"].isin(missed["label"])].dropna(subset=["value"])
     seeds, words = table["seed"].nunique(), []
     if len(rows):
@@ -196,6 +201,39 @@ def conclusion(
             f"the nearest have {own['instead'].iloc[0]}."
         )
     return " ".join(words)
+
+
+SHRINKAGE = (
+    "With equally many pairs, the error as fitted measures how much λ shrinks the weights: refitted errors "
+    "decide which pairs are better."
+)
+
+
+def chosen_words(rows: pd.DataFrame, metric: Metric, accept: tuple[int, int]) -> str:
+    """Say which λ leaves an accepted number of pairs, with its number, error and F1 over the seeds.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``label``, ``λ``, ``interactions``, ``value``, ``F1`` and ``nearest``, a row for each seed.
+    metric : Metric
+        What the values are.
+    accept : (int, int)
+        The accepted numbers.
+    """
+    seeds, parts = rows["label"].value_counts().max(), []
+    for label, own in rows.groupby("label", sort=False):
+        strengths, pairs = (
+            " to ".join(dict.fromkeys(map(form, (own[name].min(), own[name].max()))))
+            for name, form in (("λ", typeset), ("interactions", "{:,}".format))
+        )
+        value, f1 = (with_spread(own[name].mean(), own[name].std()) for name in ("value", "F1"))
+        missed = int(own["nearest"].sum())
+        off = f" (nearest{f' on {missed} of {seeds} seeds' * bool(seeds > 1)})" * bool(missed)
+        exact = f", F1 {f1}" * bool(own["F1"].notna().all())
+        parts.append(f"{label}: λ = {strengths}, {pairs} pairs{off}, {value}{exact}")
+    over = f", mean ± deviation over {seeds} seeds" * bool(seeds > 1)
+    return f"Weakest λ with {range_words(accept)} pairs, {metric.label}{over}. {' · '.join(parts)}."
 
 
 def range_words(ends: tuple[int, int]) -> str:

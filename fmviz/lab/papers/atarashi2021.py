@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import timeit
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise, product
@@ -48,7 +48,6 @@ from fmviz.lab.papers.judging import (
 from fmviz.lab.papers.reproduction import Reproduction, Rows, Settings, use
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.metrics import Predictions, measured
-from fmviz.paths import search_lambda
 
 PAPER = declared("atarashi2021")
 SETS, METHODS, SETTINGS = PAPER["sets"], PAPER["methods"], PAPER["planted"]
@@ -582,6 +581,7 @@ def _judge_fig9(tables: Tables, settings: Settings) -> Iterator[Finding]:
 # ---------------------------------------------------------------------------------------------------- table 3
 
 LIMITED, FREE = "table3a", "table3b"
+REACHED = "Reached."
 PRINTED: list[Row] = declared("atarashi2021_table3")["printed"]
 
 
@@ -608,19 +608,42 @@ def fit(own: Settings, data: str, method: str, seed: int, **strengths: float) ->
     split = parts(data, own["split_seed"], own["drawn"])
     place = {"data": data, "method": method, "seed": seed, **strengths}
     budget, scale = Budget(own["epochs"], tol=own["tol"], report_every=None), own["init_scale"]
+
+    def end_at(strength: float) -> Snapshot:
+        rng, at = np.random.default_rng([seed, 1]), problem.at(lambda_sparse=strength)
+        *_, end = iterate(at, "auto", budget, init_scale=scale, rng=rng)
+        return end
+
     for strength in [0.0] if method == FM else own["grid"]:
-        rng, labels = np.random.default_rng([seed, 1]), {**place, "lambda_sparse": strength}
-        *_, end = iterate(problem.at(lambda_sparse=strength), "auto", budget, init_scale=scale, rng=rng)
-        yield "fm" if method == FM else "grid", {**labels, **scored(problem, end, split)}
+        scores = scored(problem, end_at(strength), split)
+        yield "fm" if method == FM else "grid", {**place, "lambda_sparse": strength, **scores}
     if method == FM:
         return
-    limits = {"grid": own["grid"], "narrowest": own["narrowest"], "budget": budget, "init_scale": scale}
-    wanted = own["target"], tuple(own["accept"])
-    probes = list(search_lambda(problem, *wanted, **limits, random_state=[seed, 1]))
-    last = probes[-1]
-    row = {"score": None, "used": last.used_interactions, "probes": len(probes), "message": last.message}
-    row |= scored(problem, last.snapshot, split) if last.status == "found" else {}
-    yield "search", {**place, "lambda_sparse": last.lambda_sparse, **row}
+    row, last = bisected(end_at, own)
+    row |= scored(problem, last, split) if row["message"] == REACHED else {}
+    yield "search", {**place, **row}
+
+
+def bisected(end_at: Callable[[float], Snapshot], own: Settings) -> tuple[Row, Snapshot]:
+    """Search the λ of an accepted number of interactions as the paper does, by a binary search (8.3).
+
+    All fits start alike, down the grid until one has too many; the bracket is then halved.
+    """
+    (least, most), low, high, probes = own["accept"], math.nan, math.nan, 0
+    waiting, searching = sorted(own["grid"], reverse=True), True
+    while searching:
+        strength = waiting.pop(0) if waiting else 0.5 * (low + high)
+        end, probes = end_at(strength), probes + 1
+        used = end.used_interactions
+        if used > most:
+            low, waiting = strength, []
+        elif used < least:
+            high = strength
+        reached = least <= used <= most
+        searching = not reached and (bool(waiting) or high - low >= own["narrowest"])
+    message = REACHED if reached else f"Not reachable: the last bracket is {low:g} to {high:g}."
+    row = {"lambda_sparse": strength, "score": None, "used": used, "probes": probes, "message": message}
+    return row, end
 
 
 def table3(repro: Reproduction) -> Iterator[str]:

@@ -121,9 +121,9 @@ def program(experiment: Experiment, until: int | None = None) -> str:
 
 
 def equal_sparsity_program(
-    experiment: Experiment, regularizers: Sequence[str], target: int, accept: tuple[int, int]
+    experiment: Experiment, regularizers: Sequence[str], target: int, seeds: int
 ) -> str:
-    """Return a program that compares regularizers at equal sparsity and prints the results."""
+    """Return a program that compares regularizers at equal sparsity and prints the results of all seeds."""
     names = to_python(list(regularizers))
     return (
         opening(
@@ -133,12 +133,11 @@ def equal_sparsity_program(
         )
         + f"experiment = {experiment_source(experiment)}\n"
         "last = {}\n"
-        f"for fit in at_equal_sparsity(experiment, {names}, {target}, accept={accept!r}):\n"
-        "    last[fit.experiment.regularizer.name] = fit\n"
-        # Two are searched at a time: which is met first differs.
-        f"for name in {names}:\n"
-        "    fit = last[name]\n"
-        '    print(f"{name}: lambda {fit.experiment.lambda_sparse:.6g}, "\n'
+        f"for fit in at_equal_sparsity(experiment, {names}, {target}, seeds={seeds}):\n"
+        "    last[fit.experiment.regularizer.name, fit.experiment.seed] = fit\n"
+        # Regularizers are searched in turns: which is met first differs.
+        "for (name, seed), fit in sorted(last.items()):\n"
+        '    print(f"{name}, seed {seed}: lambda {fit.experiment.lambda_sparse:.6g}, "\n'
         '          f"{fit.used_interactions} interactions, {fit.used_features} features")\n'
         "    for metric, value in fit.metrics.items():\n"
         '        print(f"    {metric} {value:.6g}")\n'

@@ -17,19 +17,13 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._flat_problem import Joint
-from fmviz.engine.starts.strengths import References
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
 from fmviz.lab.search.strength_path import in_rounds
 from fmviz.metrics import SUPPORT_F1, Metric
-from fmviz.paths import Probe, onwards, search_lambda
+from fmviz.paths import accepted_range, choose, search_lambda
 
-_GRID = tuple(10.0**e for e in range(-6, 3))
-# Closer ends of a bracket would make no difference that anybody can see.
-_NARROWEST = 1e-6
-# Of a path that goes up: where it begins near zero and in short steps it chooses better.
-_STRENGTHS, _SMALLEST_SHARE = 30, 1e-5
 _MOST_STEPS = 500
 REFITTED = "refitted_"
 """How the names of the metrics of refitted parameters begin."""
@@ -42,25 +36,27 @@ class SearchFit:
     Attributes
     ----------
     experiment : Experiment
-        The settings with its λ; with a random start `Run.end` of them makes the same fit.
+        The settings with its λ; `Run.end` of them makes the same fit.
     used_interactions, used_features : int
         What the fit uses.
-    status, message
-        The state of the search after it, see `fmviz.paths.Probe`; "nearest" is the fit of a comparison that
-        stands for a number that is not reachable.
+    status, message, tried, span
+        See `fmviz.paths.Probe`.
     metrics : dict of str to float
         See `fmviz.lab.runner.Run.measure`; empty while the search goes on. Those of `refitted` on validation
         rows begin with `REFITTED`.
-    parameters : Parameters or None
-        Those of the fit that a comparison has come to.
+    start, parameters : Parameters or None
+        Where the chosen fit starts and ends.
     """
 
     experiment: Experiment
     used_interactions: int
     used_features: int
-    status: Literal["searching", "found", "not reachable", "nearest"]
+    status: Literal["searching", "found", "nearest"]
     message: str
+    tried: Sequence[Sequence[float]]
+    span: Sequence[float]
     metrics: dict[str, float]
+    start: Parameters | None = None
     parameters: Parameters | None = None
 
 
@@ -80,19 +76,6 @@ def refitted(problem: Problem, parameters: Parameters, should_stop: Callable[[],
 
     end = minimize(masked, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
     return joint.copy(end.x)
-
-
-def _fit(run: Run, probe: Probe, *, final: bool) -> SearchFit:
-    end = probe.snapshot
-    return SearchFit(
-        replace(run.experiment, lambda_sparse=probe.lambda_sparse),
-        probe.used_interactions,
-        end.used_features,
-        probe.status,
-        probe.message,
-        run.measure(end.parameters) if final else {},
-        end.parameters if final else None,
-    )
 
 
 def suggested_target(dataset: Dataset) -> int:
@@ -116,7 +99,7 @@ def at_equal_sparsity(
     accept: tuple[int, int] | None = None,
     seeds: int = 1,
 ) -> Iterator[SearchFit]:
-    """Search for every regularizer the λ that uses about `target` interactions, and measure it there.
+    """Find for every regularizer the weakest λ that leaves about `target` interactions, and measure it there.
 
     Two of them are searched at a time, seed by seed.
 
@@ -139,8 +122,7 @@ def at_equal_sparsity(
     Yields
     ------
     SearchFit
-        For every fit. The last of a regularizer and seed is found; or, where the number is not reachable, it
-        is the nearest of its fits, by the ratio of the two numbers.
+        For every fit, and last of a regularizer and seed the chosen one.
 
     Raises
     ------
@@ -150,7 +132,7 @@ def at_equal_sparsity(
     for seed in range(experiment.seed, experiment.seed + seeds):
         own = replace(experiment, seed=seed, solver="auto")
         runs = [Run.prepare(replace(own, regularizer=PENALTIES[name])) for name in regularizers]
-        streams = [_compared(run, nearest(run, target, accept, should_stop), should_stop) for run in runs]
+        streams = [_compared(run, at_number(run, target, accept, should_stop), should_stop) for run in runs]
         yield from in_rounds(streams, should_stop)
 
 
@@ -174,16 +156,15 @@ def ends_table(
     -------
     DataFrame
         One row for each regularizer and seed, of those seeds that all regularizers have, if there is any:
-        ``fit``, ``regularizer``, ``label``, ``seed``, ``λ``, ``interactions``, ``Features``, the metric as
-        ``value`` and ``refitted``, ``F1`` of the pairs, ``Fits``; ``nearest``, whether the number was not
-        reached, and ``instead``, the numbers around it.
+        ``fit``, ``regularizer``, ``label``, ``seed``, the chosen ``λ`` and the ``strongest`` with an
+        accepted number, ``interactions``, ``Features``, the metric as ``value`` and ``refitted``, ``F1`` of
+        the pairs, ``Fits``; ``nearest``, whether the number was not reached, and ``instead``, the numbers
+        around it.
     """
     rows = []
     for fit in (fit for fit in fits if fit.parameters is not None):
-        own = fit.experiment
-        same = [other for other in fits if replace(other.experiment, lambda_sparse=own.lambda_sparse) == own]
-        tried = sorted(other.used_interactions for other in same if other.status != "nearest")
-        around = [n for n in tried if n < accept[0]][-1:] + [n for n in tried if n > accept[1]][:1]
+        own, counts = fit.experiment, sorted(int(used) for _, used in fit.tried)
+        around = [n for n in counts if n < accept[0]][-1:] + [n for n in counts if n > accept[1]][:1]
         rows.append(
             {
                 "fit": fit,
@@ -191,12 +172,13 @@ def ends_table(
                 "label": own.regularizer.label,
                 "seed": own.seed,
                 "λ": own.lambda_sparse,
+                "strongest": max(fit.span, default=math.nan),
                 "interactions": fit.used_interactions,
                 "Features": fit.used_features,
                 "value": fit.metrics.get(metric.name, math.nan),
                 "refitted": fit.metrics.get(REFITTED + metric.name, math.nan),
                 "F1": fit.metrics.get(SUPPORT_F1.name, math.nan),
-                "Fits": len(tried),
+                "Fits": len(counts),
                 "nearest": fit.status == "nearest",
                 "instead": " or ".join(f"{n:,}" for n in around),
             }
@@ -207,41 +189,69 @@ def ends_table(
     return table[complete] if complete.any() else table
 
 
-def nearest(
-    run: Run,
-    target: int,
-    accept: tuple[int, int] | None = None,
-    should_stop: Callable[[], bool] = never,
-    *,
-    cold: bool = False,
-) -> Iterator[SearchFit]:
-    """Search the λ at which a run uses a number of interactions; by default the fits are those of a path.
+def matched(table: pd.DataFrame, by: Sequence[str], target: int, metric: str) -> pd.DataFrame:
+    """Return the fits that the rule of `fmviz.find_lambda` chooses among fits along λ.
 
-    Where the number is not reachable, the last fit is the nearest of all. With `cold` every fit begins as the
-    run does, and can be repeated alone.
+    Parameters
+    ----------
+    table : DataFrame
+        One row a fit: ``lambda_sparse``, ``used_interactions``, `metric` and the columns that follow.
+    by : sequence of str
+        The columns that a path has in common.
+    target : int
+        The number of interactions.
+    metric : str
+        The column that becomes ``value``.
+
+    Returns
+    -------
+    DataFrame
+        The chosen rows, with the columns of `ends_table`: ``λ``, ``strongest``, ``interactions``, ``value``,
+        ``F1`` and ``nearest``.
     """
-    experiment, probes = run.experiment, []
-    solver, warm = experiment.solver, experiment.start == "informed" and not cold
+    rows = []
+    for _, path in table.groupby(list(by), sort=False):
+        path = path.sort_values("lambda_sparse")
+        place, inside = choose(path["used_interactions"].astype(int).tolist(), target, accepted_range(target))
+        row, last = path.iloc[place], path.iloc[inside[-1] if inside else place]
+        rows.append(
+            {
+                **row,
+                "λ": row["lambda_sparse"],
+                "strongest": last["lambda_sparse"],
+                "interactions": int(row["used_interactions"]),
+                "value": row[metric],
+                "F1": row.get(SUPPORT_F1.name, math.nan),
+                "nearest": not inside,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def at_number(
+    run: Run, target: int, accept: tuple[int, int] | None = None, should_stop: Callable[[], bool] = never
+) -> Iterator[SearchFit]:
+    """Search the λ at which a run uses a number of interactions, as `fmviz.find_lambda` does."""
+    experiment = replace(run.experiment, start="warm")
     for probe in search_lambda(
         run.problem,
         target,
         accept,
-        # Along these strengths a path does not lose the interactions that it has chosen.
-        grid=References(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE) if warm else _GRID,
-        narrowest=_NARROWEST,
-        solver=solver,
+        solver=experiment.solver,
         budget=Budget(experiment.max_epochs, None, experiment.tol, report_every=None),
-        start=experiment.start,
-        order=onwards(run.problem) if warm else "cold",
         init_scale=experiment.init_scale,
         random_state=[experiment.seed, 1],
         should_stop=should_stop,
     ):
-        yield _fit(run, probe, final=probe.status == "found")
-        probes.append(probe)
-        if probe.status == "not reachable":
-            # The first of the nearest, by the ratio of the numbers.
-            used = [probe.used_interactions or math.inf for probe in probes]
-            logs = [abs(math.log(number / (target or 1))) for number in used]
-            best = _fit(run, probes[logs.index(min(logs))], final=True)
-            yield replace(best, status="nearest", message=probe.message)
+        end, final = probe.snapshot, probe.status != "searching"
+        yield SearchFit(
+            replace(experiment, lambda_sparse=probe.lambda_sparse),
+            probe.used_interactions,
+            end.used_features,
+            probe.status,
+            probe.message,
+            probe.tried,
+            probe.span,
+            run.measure(end.parameters) if final else {},
+            *((probe.start, end.parameters) if final else ()),
+        )

@@ -14,14 +14,14 @@ from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.averaged import Average, Message, average_beside, averaged
-from fmviz.lab.search.equal_sparsity import SearchFit, nearest
+from fmviz.lab.search.equal_sparsity import SearchFit, at_number
 from fmviz.lab.search.tuning import on_all_rows, settings_of, tuned, with_settings
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.recorder import Recorder
 from fmviz.paths.validation import Trial
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.target import Target
-from fmviz.typography import cell, typeset
+from fmviz.typography import cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,17 +142,16 @@ def first_fit(
     if interactions is not None:
         searched = on_all_rows(run) if choose else run
         probes = []
-        for probe in nearest(searched, interactions, None, should_stop, cold=True):
+        for probe in at_number(searched, interactions, None, should_stop):
             probes.append(probe)
             yield probe
         if should_stop():
             return
-        strength, words = probe.experiment.lambda_sparse, f"{search.get('message', '')} {probe.message}"
-        if probe.status == "nearest":
-            words += f" Taken is λ = {typeset(strength, '.6g')} with {probe.used_interactions:,}."
-        search |= {"wanted": interactions, "message": words.strip()}
-        search |= {"status": "found" if probe.status == "found" else "not reachable", "fits": len(probes)}
-        run = replace(with_settings(run, {"lambda_sparse": strength}), begin=prepared.begin)
+        words = f"{search.get('message', '')} {probe.message}".strip()
+        search |= {"wanted": interactions, "message": words, "fits": len(probes) - 1}
+        search["status"] = "found" if probe.status == "found" else "not reachable"
+        strength = {"lambda_sparse": probe.experiment.lambda_sparse, "start": "warm"}
+        run = replace(with_settings(run, strength), begin=prepared.begin if choose else probe.start)
     if should_stop():
         return
     end, history, recorder = yield from _fitted(run, store, origin, should_stop)
@@ -173,7 +172,7 @@ def first_fit(
         run = with_settings(run, settings_of(validation.sparsest, validation.init_scale))
     if should_stop():
         return
-    run = replace(on_all_rows(run), begin=end.parameters if interactions is None else None)
+    run = replace(on_all_rows(run), begin=end.parameters if interactions is None else probe.start)
     end, history, _ = yield from _fitted(run, None, origin, should_stop)
     # All rows may be too many to draw samples for.
     samples = (yield from averaged(run, should_stop)) if better else None

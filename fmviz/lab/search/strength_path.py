@@ -25,7 +25,7 @@ from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.metrics import COLUMNS, Metric
-from fmviz.paths import Order, iterate_path, onwards
+from fmviz.paths import Order, iterate_path, onwards, walk
 from fmviz.paths.path import path_solver
 
 _Fit = TypeVar("_Fit")
@@ -80,6 +80,12 @@ def range_to_empty(base: Experiment, regularizers: Sequence[str]) -> tuple[float
     return float(f"{high / 1_000:.1g}"), high
 
 
+def range_of_walks(base: Experiment, regularizers: Sequence[str]) -> tuple[float, float]:
+    """Return the ends of a grid on which every regularizer has the strengths of `range_to_empty`."""
+    each = [range_to_empty(base, [name]) for name in regularizers] or [suggested_range(base.dataset)]
+    return min(low for low, _ in each), max(high for _, high in each)
+
+
 @dataclass(frozen=True)
 class PathPlan:
     """What is to be fitted.
@@ -94,7 +100,8 @@ class PathPlan:
         The strengths λ.
     order : {"onwards", "up", "down", "cold"}
         Fits begin at that of the next smaller strength, of the next larger one, or anew. "onwards" is down
-        for regularizers that let P leave 0, and up for the others.
+        for regularizers that let P leave 0, and up for the others. Without effect on warm starts, which are
+        those of `fmviz.find_lambda`.
     """
 
     base: Experiment
@@ -185,17 +192,20 @@ def in_rounds(streams: Sequence[Iterator[_Fit]], should_stop: Callable[[], bool]
 def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
     experiment = plan.method(regularizer)
     run = Run.prepare(experiment)
-    for point in iterate_path(
-        run.problem,
-        plan.lambdas,
-        orders=(onwards(run.problem) if plan.order == "onwards" else plan.order,),
-        start=experiment.start,
-        solver=experiment.solver,
-        budget=Budget(experiment.max_epochs, tol=experiment.tol),
-        init_scale=experiment.init_scale,
-        random_state=[experiment.seed, 1],
-        should_stop=should_stop,
-    ):
+    fits: dict[str, Any] = {
+        "solver": experiment.solver,
+        "budget": Budget(experiment.max_epochs, tol=experiment.tol, report_every=None),
+        "init_scale": experiment.init_scale,
+        "random_state": [experiment.seed, 1],
+        "should_stop": should_stop,
+    }
+    order = onwards(run.problem) if plan.order == "onwards" else plan.order
+    points = (
+        (point for _, point in walk(run.problem, plan.lambdas, **fits))
+        if experiment.start == "warm"
+        else iterate_path(run.problem, plan.lambdas, orders=(order,), start=experiment.start, **fits)
+    )
+    for point in points:
         record = point.record()
         del record["validation_loss"], record["order"]
         yield PathFit(

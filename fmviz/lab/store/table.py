@@ -22,7 +22,7 @@ from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import changes_from_text
 from fmviz.metrics import COLUMNS, listed
-from fmviz.typography import cell, typeset
+from fmviz.typography import cell, typeset, with_spread
 
 _WORDS = {
     **{"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ"},
@@ -39,7 +39,11 @@ LABELS: dict[str, Mapping[str, str]] = {
             *(("solver", SOLVERS), ("loss", LOSSES)),
         )
     },
-    "start": {"informed": "Leaves P = 0 where it can", "random": "Random, as published"},
+    "start": {
+        "informed": "Leaves P = 0 where it can",
+        "random": "Random, as published",
+        "warm": "Warm, from weaker λ",
+    },
     "caps": {"given": "As set", "auto": "From the data"},
 }
 """What the values of a setting are called."""
@@ -272,7 +276,7 @@ def _texts(values: Sequence[Any], folded: bool) -> str:
     texts = list(dict.fromkeys(map(_text, known)))
     if folded and len(texts) > 1:
         finite = pd.Series(filter(math.isfinite, known), dtype=float)
-        return " ± ".join((typeset(finite.mean(), ".5g"), typeset(finite.std(), ".2g")))
+        return with_spread(finite.mean(), finite.std())
     return ", ".join(texts)
 
 

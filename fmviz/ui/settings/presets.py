@@ -229,7 +229,7 @@ def presets() -> list[Preset]:
                 "dataset": "planted_interactions",
                 "fighters": "l1,l21,ti,cs",
                 "target": "360",
-                "starts": "informed",
+                "seeds": "3",
             },
         ),
         Preset(
@@ -241,7 +241,6 @@ def presets() -> list[Preset]:
                 "dataset": "planted_features",
                 "fighters": "l1,l21,ti,cs",
                 "target": "190",
-                "starts": "informed",
             },
         ),
         Preset(
@@ -249,7 +248,7 @@ def presets() -> list[Preset]:
             "MONK's-1 depends on three pairs. Which regularizer classifies best with about three?",
             ":material/extension:",
             navigation.COMPARE,
-            {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3", "starts": "informed"},
+            {"dataset": "monks1", "fighters": "l1,ti,cs", "target": "3"},
         ),
     ]
 

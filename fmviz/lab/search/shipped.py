@@ -1,0 +1,71 @@
+"""The comparison at equal sparsity that comes with fmviz, so that the page Compare opens with a result."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
+from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity
+
+REGULARIZERS, TARGET, SEEDS = ("l1", "l21", "ti", "cs"), 360, 3
+"""The default comparison, on the first data set."""
+PATH = Path(__file__).parent / "equal_sparsity.json.gz"
+_DIGITS = 5
+
+
+def comparison_base(dataset: str, seed: int) -> Experiment:
+    """Return the settings that all fits of a comparison share: those suggested for the data."""
+    given = suggested(dataset).to_dict()
+    shared = {name: value for name, value in given.items() if not name.startswith(("model_", "regularizer_"))}
+    own = {"seed": seed, "model": "fm", "regularizer": "ti", "solver": "auto", "start": "warm"}
+    return Experiment.from_dict({**shared, **own, "validation": given["validation"] or 0.2})
+
+
+def computed() -> list[SearchFit]:
+    """Return the chosen fits of the default comparison, computed now."""
+    base = comparison_base(Experiment().dataset.name, 0)
+    fits = at_equal_sparsity(base, REGULARIZERS, TARGET, seeds=SEEDS)
+    return [fit for fit in fits if fit.parameters is not None]
+
+
+def keep(fits: Sequence[SearchFit]) -> None:
+    """Write the fits with their factors to five digits; the file is the same for the same fits."""
+    records = [
+        {
+            **vars(fit),
+            "experiment": fit.experiment.to_json(),
+            "start": None,
+            "parameters": [[float(f"{x:.{_DIGITS}g}") for x in row] for row in fit.parameters.P],
+        }
+        for fit in fits
+        if fit.parameters is not None
+    ]
+    PATH.write_bytes(gzip.compress(json.dumps(records).encode(), mtime=0))
+
+
+def shipped(experiment: Experiment, regularizers: Sequence[str], target: int, seeds: int) -> list[SearchFit]:
+    """Return the fits of a comparison if all of them come with fmviz, else none."""
+    if target != TARGET:
+        return []
+    fits: dict[Experiment, Any] = {}
+    for record in json.loads(gzip.decompress(PATH.read_bytes())):
+        own, P = Experiment.from_json(record["experiment"]), np.array(record["parameters"])
+        parameters = Parameters(P, np.zeros(len(P)), 0.0)
+        own_fit = SearchFit(**{**record, "experiment": own, "parameters": parameters})
+        fits[replace(own, lambda_sparse=0.0)] = own_fit
+    base = replace(experiment, lambda_sparse=0.0)
+    each = [
+        replace(base, seed=seed, regularizer=PENALTIES[name])
+        for seed in range(base.seed, base.seed + seeds)
+        for name in regularizers
+    ]
+    return [fits[own] for own in each] if fits.keys() >= set(each) else []
