@@ -131,9 +131,7 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
         )
         widgets.stop(settings, task, name="duel_stop")
         if fits:
-            st.caption(
-                ":material/inventory_2: Precomputed result, shipped with fmviz. **Run** computes it again."
-            )
+            st.caption(":material/inventory_2: Precomputed, shipped with fmviz. **Run** computes it again.")
     if fits:
         _draw_duel(experiment, names, target, accept, fits, finished=True)
     elif task is None:
@@ -150,7 +148,8 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     if fits or (task is not None and task.state.ended and task.view().items):
         source = widgets.linked(
             equal_sparsity_program(experiment, names, target, seeds),
-            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seeds from {experiment.seed}: {seeds}",
+            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
+            f"{seeds} seeds from {experiment.seed}",
             data={experiment.dataset.name: data_hash(dataset)},
         )
         widgets.python_block(source, "Repeats the search and prints the rows above.")

@@ -59,8 +59,8 @@ from fmviz.ui.watching import counted, outcome, watch
 _SPECS = {spec.name: spec for spec in SPECS}
 _ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Cold"}
 _ORDER_HELP = {
-    "informed": "Upwards on a fixed grid of twelve λ per decade from an informed start; each fit starts at the "
-    "solution of the next smaller λ, as in Compare, Sweeps and fmviz.find_lambda.",
+    "informed": "Upwards on a fixed grid of twelve λ per decade from an informed start; each fit starts at "
+    "the solution of the next smaller λ, as in Compare, Sweeps and fmviz.find_lambda.",
     "up": "Each fit starts at the solution of the next smaller λ.",
     "down": "Each fit starts at the solution of the next larger λ. Once P is 0, it stays 0.",
     "cold": "Each fit starts at the random start of the seed, as on the Train page.",
@@ -87,8 +87,8 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         0,
         0,
         1_000_000,
-        help="Target number of pairs: each path is read at the weakest λ that leaves about this many. 0 reads "
-        "it at its best fit.",
+        help="Target number of pairs: each path is read at the weakest λ that leaves about this many; 0: at "
+        "its best fit.",
     ),
     ParamSpec("metric", "choice", _METRICS[0], choices=_METRICS, help="Metric that ranks the fits."),
     ParamSpec("who", "choice", "ti", choices=METHODS, help="Regularizer of the fit that is shown."),
