@@ -1,10 +1,11 @@
-"""Make the figures and tables of the papers anew, and keep the results with the package: `make results`.
+"""Make the results anew that come with the package, of the papers and of the start page: `make results`.
 
     python -m tools.results [--from-store] [NAME ...]
 
 Each runs at the full budget where that takes at most ten minutes on two cores, else at the quick one, into
 the run store, so that what was stopped goes on. With --from-store nothing runs: what the store has is taken,
-of the full budget if it can be, and of an unfinished run what it has found so far.
+of the full budget if it can be, and of an unfinished run what it has found so far. The fits of the start page
+are named start.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from fmviz.lab.papers.results import (
     unfinished,
     verdicts_of,
 )
+from fmviz.lab.search import arena
 from fmviz.lab.store import store
 
+START = "start"
 MINUTES = 10.0
 
 
@@ -66,10 +69,14 @@ def keep_shipped(result: dict, created: float, picture: str) -> Path:
         head["parts"] = [result["done"], result["total"]]
     lines = (json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in (head, result))
     path = path_of(result["artefact"])
-    # Without a time in its head, so that equal results are equal files.
-    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+    write(path, *lines)
     heads.cache_clear()
     return path
+
+
+def write(path: Path, *lines: str) -> None:
+    """Write lines to a compressed file; equal lines make equal files, without a time in their head."""
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
 
 
 def run(artefact: Artefact) -> None:
@@ -82,10 +89,14 @@ def run(artefact: Artefact) -> None:
 def main() -> None:
     """Run what is named, or everything, and write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts; all without one")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts, or start; all without one")
     parser.add_argument("--from-store", action="store_true", help="run nothing, take what the store has")
     arguments = parser.parse_args()
-    for name in arguments.names or ARTEFACTS:
+    for name in arguments.names or (START, *ARTEFACTS):
+        if name == START:
+            write(arena.SHIPPED, json.dumps(arena.to_json([*arena.fit_starts()]), separators=(",", ":")))
+            print(f"{name}: {arena.SHIPPED.stat().st_size:,} bytes")
+            continue
         artefact = ARTEFACTS[name]
         if not arguments.from_store:
             run(artefact)
