@@ -298,11 +298,6 @@ def draw_panels(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, k
     )
 
 
-def _from_starts(starts: Starts) -> str:
-    exact = {PENALTIES[name].label: values == 1.0 for name, values in starts.f1.items()}
-    return say_where_exact(exact, starts.plan.lambdas)
-
-
 def _picture(
     panels: Mapping[str, Sequence[FactorFrame]],
     dataset: Dataset,
@@ -331,7 +326,7 @@ def _picture(
         }
     )
     strengths = [float(frame.key.removeprefix("λ = ")) for frame in frames] if along else []
-    series = [
+    series: list[dict[str, Any]] = [
         {
             "name": PENALTIES[name].label,
             "color": regularizer_color(name),
@@ -353,13 +348,12 @@ def _picture(
     }
     lost = [PENALTIES[name].label for name, each in f1.items() if each[0, -1] == 0.0 and not along]
     sentence = f"At this λ, none of the true pairs is left in {joined(lost)}." if lost else ""
-    if starts:
-        own = f" Matrices: the median start (seed {starts.seed} of {SEEDS[0]} to {SEEDS[-1]})."
-        words = _from_starts(starts)
-        sentence = words + own if along else f"{sentence} Along λ, {words}".strip()
-    elif along and not np.isnan([*f1.values()]).any():
-        exact = {PENALTIES[name].label: values == 1.0 for name, values in f1.items()}
-        sentence = say_where_exact(exact, strengths)
+    if starts or (along and not np.isnan([*f1.values()]).any()):
+        given, at = (starts.f1, starts.plan.lambdas) if starts else (f1, strengths)
+        words = say_where_exact({PENALTIES[name].label: each == 1.0 for name, each in given.items()}, at)
+        sentence = words if along else f"{sentence} Along λ, {words}".strip()
+    if starts and along:
+        sentence += f" Matrices: the median start (seed {starts.seed} of {SEEDS[0]} to {SEEDS[-1]})."
     return replace(picture, charts=[chart], state=("", "", sentence))
 
 

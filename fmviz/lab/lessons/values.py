@@ -215,8 +215,8 @@ def of_arena(query: Query, *, regularizer: str, count: str, strength: float = ST
         One of `fmviz.lab.search.arena.REGULARIZERS`.
     count : str
         Of the median start: "pairs" that are used, "true" ones of them, "between" the groups, "features", and
-        the "weight" of the pair that the page explains; or "truth", the pairs that interact; or "starts", from
-        how many starts exactly these are used.
+        the "weight" of the pair that the page explains. Or "truth", the pairs that interact, and "starts",
+        from how many starts exactly these are used.
     strength : float
         λ, one of `fmviz.lab.search.arena.STRENGTHS`.
     """

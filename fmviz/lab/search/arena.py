@@ -38,7 +38,7 @@ SHIPPED = Path(__file__).with_name("arena.json.gz")
 
 
 def arena_plan(seed: int = 0) -> PathPlan:
-    """Return what is fitted from a start: few rows of eight groups of 6 features, and of 20 noise features."""
+    """Return what is fitted: few rows of eight groups of 6 features, and of 20 features that are noise."""
     given = {"n_samples": 180, "d_true": 48, "b": 8, "d_noise": 20, "noise": 0.1, "seed": 1}
     base = suggested(DataChoice.of("synthetic", given), "fm")
     return PathPlan(replace(base, start="informed", seed=seed), REGULARIZERS, STRENGTHS, "up")
