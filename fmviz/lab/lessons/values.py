@@ -215,15 +215,16 @@ def of_arena(query: Query, *, regularizer: str, count: str, strength: float = ST
         One of `fmviz.lab.search.arena.REGULARIZERS`.
     count : str
         Of the median start: "pairs" that are used, "true" ones of them, "between" the groups, "features", and
-        the "weight" of the pair that the page explains. Or "truth", the pairs that interact, and "starts",
-        from how many starts exactly these are used.
+        the "weight" of the pair that the page explains. Or "truth", the pairs that interact, and how
+        often exactly these are used: "starts", from how many starts at this strength, "ever", at any, and
+        "exact", at how many strengths at most from a start.
     strength : float
         λ, one of `fmviz.lab.search.arena.STRENGTHS`.
     """
     truth = arena_truth() != 0
     matters = truth.any(axis=0)
     starts, at = arena(), STRENGTHS.index(strength)
-    P = starts.path[regularizer][at]
+    P, exact = starts.path[regularizer][at], starts.f1[regularizer] == 1.0
     used = np.triu(used_mask(P), 1)
     counts: dict[str, Callable[[], float]] = {
         "pairs": used.sum,
@@ -232,7 +233,9 @@ def of_arena(query: Query, *, regularizer: str, count: str, strength: float = ST
         "between": (used & ~truth & np.outer(matters, matters)).sum,
         "features": lambda: used_features(P),
         "weight": lambda: P[starts.pair[0]] @ P[starts.pair[1]],
-        "starts": (starts.f1[regularizer][:, at] == 1.0).sum,
+        "starts": exact[:, at].sum,
+        "ever": exact.any(axis=1).sum,
+        "exact": exact.sum(axis=1).max,
     }
     return float(counts[one_of("count", count, tuple(counts))]())
 
