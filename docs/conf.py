@@ -9,8 +9,8 @@ from typing import Any
 
 import fmviz
 from fmviz.lab.experiment import suggested
-from fmviz.lab.search.arena import STRENGTH, arena_fits, arena_plan
-from fmviz.lab.search.strength_path import path_program
+from fmviz.lab.search.arena import STRENGTH
+from fmviz.lab.search.arena import arena as from_starts
 from fmviz.ui import arena
 
 project = "fmviz"
@@ -47,10 +47,8 @@ def save_pages(app: Any) -> None:
     """Save the pages that the documents show: the arena of the start page, and a training run."""
     folder = Path(app.outdir) / "saved"
     folder.mkdir(parents=True, exist_ok=True)
-    plan = arena_plan()
-    panels = arena.models_along(plan, SimpleNamespace(items=[*arena_fits(plan)]), plan.lambdas)
-    start, program = plan.lambdas.index(STRENGTH), path_program(plan)
-    text = arena.page("Regularizers under one λ", plan.base, panels, start=start, program=program)
+    starts = from_starts()
+    text = arena.page_along(starts.plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts)
     (folder / "arena.html").write_text(text, encoding="utf-8")
     fmviz.save(suggested("planted_interactions"), folder / "run.html")
 

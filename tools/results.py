@@ -1,4 +1,4 @@
-"""Make the figures and tables of the papers anew, and keep the results with the package: `make results`.
+"""Make the results anew that come with the package, of the papers and of the start page: `make results`.
 
     python -m tools.results [--from-store] [NAME ...]
 
@@ -6,7 +6,8 @@ The name "compare" stands for the comparison with which the page Compare opens.
 
 Each runs at the full budget where that takes at most ten minutes on two cores, else at the quick one, into
 the run store, so that what was stopped goes on. With --from-store nothing runs: what the store has is taken,
-of the full budget if it can be, else what comes with fmviz, judged anew.
+of the full budget if it can be, else the shipped result, judged again. The fits of the start page are named
+start.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from fmviz.lab.papers.results import (
     shipped_results,
     verdicts_of,
 )
-from fmviz.lab.search import shipped
+from fmviz.lab.search import arena, shipped
 from fmviz.lab.store import store
 
+COMPARE, START = "compare", "start"
 MINUTES = 10.0
 
 
@@ -62,10 +64,14 @@ def keep_shipped(result: dict, created: float, picture: str) -> Path:
     }
     lines = (json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in (head, result))
     path = path_of(result["artefact"])
-    # Without a time in its head, so that equal results are equal files.
-    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+    write(path, *lines)
     heads.cache_clear()
     return path
+
+
+def write(path: Path, *lines: str) -> None:
+    """Write lines to a compressed file; equal lines make equal files, without a time in their head."""
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
 
 
 def run(artefact: Artefact) -> None:
@@ -78,13 +84,17 @@ def run(artefact: Artefact) -> None:
 def main() -> None:
     """Run what is named, or everything, and write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts; all without one")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts, or start; all without one")
     parser.add_argument("--from-store", action="store_true", help="run nothing, take what the store has")
     arguments = parser.parse_args()
-    for name in arguments.names or ("compare", *ARTEFACTS):
-        if name == "compare":
+    for name in arguments.names or (START, COMPARE, *ARTEFACTS):
+        if name == COMPARE:
             shipped.keep(shipped.computed())
             print(f"{name}: {shipped.PATH.stat().st_size:,} bytes")
+            continue
+        if name == START:
+            write(arena.SHIPPED, json.dumps(arena.to_json([*arena.fit_starts()]), separators=(",", ":")))
+            print(f"{name}: {arena.SHIPPED.stat().st_size:,} bytes")
             continue
         artefact = ARTEFACTS[name]
         if not arguments.from_store:

@@ -38,7 +38,7 @@ class Chart {
     make("div", "chart-title", head).textContent = spec.title;
     this.values = make("div", "values", head);
     this.readouts = spec.rows.flatMap((row) =>
-      row.series.map((one) => {
+      row.series.filter(({ thin }) => !thin).map((one) => {
         const entry = make("span", "readout", this.values);
         make("span", "dash", entry).style.background = one.color;
         make("span", "", entry).textContent = one.name;
@@ -149,14 +149,20 @@ class Chart {
         if ((i % step === 0 || i === ys.length - 1) && finite(y) && (!log || y > 0))
           points.push(`${across(xs[i]).toFixed(1)},${down(y).toFixed(1)}`);
       });
-      const style = { stroke: one.color, "stroke-dasharray": one.dash ? "3 3" : "none", class: "line" };
+      const style = {
+        stroke: one.color,
+        "stroke-dasharray": one.dash ? "3 3" : "none",
+        class: one.thin ? "line thin" : "line",
+      };
       if (points.length > 1) draw("polyline", { points: points.join(" "), ...style }, this.svg);
-      if (points.length) {
+      if (points.length && !one.thin) {
         const [cx, cy] = points[points.length - 1].split(",");
         draw("circle", { cx, cy, r: 2.5, fill: one.color }, this.svg);
       }
     }
-    const ends = lines.map(({ one, ys }) => ({ one, y: down(ys.at(-1)) })).filter(({ y }) => finite(y));
+    const ends = lines
+      .map(({ one, ys }) => ({ one, y: down(ys.at(-1)) }))
+      .filter(({ one, y }) => !one.thin && finite(y));
     let free = 0;
     ends.sort((a, b) => a.y - b.y);
     for (const [at, { one, y }] of this.spec.strip ? ends.entries() : []) {

@@ -5,7 +5,6 @@ const SKIP = -128; // the code of a cell that is not an interaction
 const CELL_GAP = 9; // CSS pixels between Q and its Gram matrix
 const PANEL_GAP = 24;
 const PLAY_SECONDS = 4;
-const REST = 1500; // milliseconds after a film
 const ROUNDED = 1 + 1e-6; // the scale may be the largest value, computed otherwise
 const GRID = 9; // the least cell, in CSS pixels, that has lines around it
 const MIN_FACTOR = 26;
@@ -252,9 +251,7 @@ class Player {
     clearInterval(this.timer);
     const step = () => {
       this.go(this.range.valueAsNumber + 1);
-      if (!this.ends) return;
-      this.pause();
-      this.waiting = setTimeout(() => this.ended?.(), REST);
+      if (this.ends) this.pause();
     };
     this.timer = setInterval(step, (1000 * PLAY_SECONDS) / Math.max(1, this.keys.length - 1));
     put(this.button, "❚❚ Pause");
@@ -280,7 +277,6 @@ class Player {
 
   destroy() {
     this.pause();
-    clearTimeout(this.waiting);
     this.box.remove();
   }
 }
@@ -659,14 +655,14 @@ class Panel {
 
   // Why two features weigh together what they weigh, in words.
   reason([i, j]) {
-    const { title, cols: k, note } = this.spec;
+    const { title, cols: k, notes } = this.spec;
     const other = this.row(j);
     const shared = this.row(i).filter((x, s) => x && other[s]).length;
     const none = [i, j].filter((at) => !this.row(at).some(Boolean)).map((at) => this.name(at));
     const words = shared
       ? `${shared} of ${k} columns: the products there add up to ${number(product(this.numbers(), k, i, j), 2)}.`
       : `no column, so they weigh exactly zero.${none[0] ? ` P has nothing of ${none.join(" and ")}.` : ""}`;
-    return `Above: the rows of P of ${this.name(i)} and ${this.name(j)}. In ${title} they share ${words} ${note}`;
+    return `Above: the rows of P of ${this.name(i)} and ${this.name(j)}. In ${title} they share ${words} ${notes[shared ? 1 : 0]}`;
   }
 
   entries(emit) {

@@ -155,8 +155,8 @@ class Panel:
         is called so, instead of tiles.
     classes : sequence of CellClass
         What the codes of a ClassesFrame stand for.
-    note : str
-        A sentence on its factor, said after what makes a cell that is clicked.
+    notes : (str, str)
+        Sentences on its factor, after the explanation of a zero cell that is clicked, and of another.
     blocks : sequence of (str, int, int)
         Blocks on the diagonal to be outlined: a name, the first feature, how many there are.
     """
@@ -169,7 +169,7 @@ class Panel:
     factor_label: str = "Q"
     gram_label: str = "QQᵀ"
     classes: Sequence[CellClass] = ()
-    note: str = ""
+    notes: tuple[str, str] = ("", "")
     blocks: Sequence[tuple[str, int, int]] = ()
 
 
@@ -459,7 +459,7 @@ def encode_view(
             "colLabels": None if isinstance(panel.frames[0], FactorFrame) else _strings(panel.col_labels),
             "factorLabel": panel.factor_label,
             "gramLabel": panel.gram_label,
-            "note": panel.note,
+            "notes": panel.notes,
             "blocks": panel.blocks,
             **encoder.panel(panel),
         }

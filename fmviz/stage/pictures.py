@@ -95,11 +95,8 @@ class Picture:
         picture = replace(self, panels=panels, names=names, history=history, start=start)
         return picture, " ".join(filter(None, words))
 
-    def payload(self, *, phase: str = "", **options: Any) -> bytes:
-        """Encode the picture for the module, with the options of `encode_view` in place of its own.
-
-        In the phase "film", the page is drawn again when the player has reached the end by itself.
-        """
+    def payload(self, **options: Any) -> bytes:
+        """Encode the picture for the module, with the options of `encode_view` in place of its own."""
         played = any(len(panel.frames) > 1 for panel in self.panels)
         columns = names_in(self.charts, self.x) if self.history else []
         (word, tone, sentence), names = self.state, self.names or None
@@ -108,7 +105,7 @@ class Picture:
             "numbers": None,
             "marks": self.marks,
             "turn": self.turn,
-            "phase": phase,
+            "phase": "",
             "run": "",
             "live": None,
             "x": self.x,

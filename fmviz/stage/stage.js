@@ -164,12 +164,6 @@ function streamlit({ data, parentElement, setStateValue, setTriggerValue }) {
     });
     const { live, phase } = decode(data).stage;
     view.watch.follow(live, phase);
-    const { driver } = view.view;
-    if (phase === "film" && driver) {
-      driver.ended = () => view.redraw("");
-      view.root.onpointerdown = view.root.onkeydown = () => (driver.ended = null);
-      if (!driver.timer) driver.ended(); // reduced motion
-    }
   }
   return () => {
     if (parentElement.isConnected || !views.delete(parentElement)) return;

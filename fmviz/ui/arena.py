@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,6 +25,7 @@ from fmviz.lab.interpretation.comparison import (
     say_where_exact,
 )
 from fmviz.lab.runner import load_dataset, truth_of
+from fmviz.lab.search.arena import SEEDS, Starts
 from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn, path_program
 from fmviz.stage import FactorFrame, Mark, Panel
 from fmviz.stage.pictures import Picture
@@ -60,12 +62,12 @@ def most_frames(plan: PathPlan) -> int:
 def draw(
     settings: Settings,
     plan: PathPlan,
-    task: Task | None,
+    task: Task,
     names: tuple[str, str],
     height: int,
     *,
     pair: tuple[int, int] | None,
-    film: str = "",
+    starts: Starts | None = None,
 ) -> None:
     """Draw models under one λ: along λ or epoch by epoch, and why they use a pair or do not.
 
@@ -76,16 +78,15 @@ def draw(
     plan : PathPlan
         The fits.
     task : Task
-        The task that computes the fits; its items are the fits. None for a film.
+        The task that computes the fits; its items are the fits.
     names : (str, str)
         Names of the settings for the strength and for the slider's axis.
     height : int
         Maximum height of a matrix, in CSS pixels.
     pair : tuple of int or None
         The features explained for the regularizer in `why`.
-    film : str
-        Session key of a film of the training epochs that plays once, before the first slider; "" for no film.
-        The page is redrawn at its end.
+    starts : Starts, optional
+        Results of several starts; the plan fits the median one.
     """
     strength, along = names
     nearest = min(plan.lambdas, key=lambda value: abs(value - settings[strength]))
@@ -104,9 +105,10 @@ def draw(
         place=left,
     )
     widgets.param(settings, along, "Watch", labels=_ALONG, place=right)
-    learning = f"epochs:{plan.digest}:{nearest!r}", partial(learn, plan, nearest)
-    shown = shared_task(*learning) if task is None or settings[along] == "epochs" else task
-    epochs = shown is not task
+    epochs, shown = settings[along] == "epochs", task
+    if epochs:
+        making = partial(starts.learn if starts else learn, plan, nearest)
+        shown = shared_task(f"epochs:{plan.digest}:{nearest!r}", making)
     asked = pair is not None and settings.shows("why", "Why")
     options: dict[str, Any] = {
         "max_height": height,
@@ -120,13 +122,13 @@ def draw(
         before = truth_of(_data(plan)) is not None
         options["mark"] = Mark(*pair, before + plan.regularizers.index(settings["why"]))
     if epochs:
-        _draw_epochs(plan, shown, f"{settings.page}_epochs", options, film)
+        _draw_epochs(plan, shown, f"{settings.page}_epochs", options, starts)
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
         curves = settings.shows("curves", "Curves along λ")
         watch(
             shown,
-            partial(_draw_path, plan, driver, f"{settings.page}_models", options, curves),
+            partial(_draw_path, plan, driver, f"{settings.page}_models", options, curves, starts),
             partial(_words, plan.total),
             lambda view: len({fit.experiment.regularizer for fit in view.items}),
         )
@@ -134,19 +136,26 @@ def draw(
     if words := [f"**{penalty.label}**, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]:
         st.caption(" ".join(words))
     if shown.state is TaskState.FINISHED:
-        make = partial(_saved, plan, shown, nearest, epochs)
+        make = partial(_saved, plan, shown, nearest, epochs, starts)
         widgets.save_page(f"{settings.page}_page", make, f"{settings.page}-models")
 
 
 def _draw_path(
-    plan: PathPlan, driver: str | float, key: str, options: Mapping[str, Any], curves: bool, view: TaskView
+    plan: PathPlan,
+    driver: str | float,
+    key: str,
+    options: Mapping[str, Any],
+    curves: bool,
+    starts: Starts | None,
+    view: TaskView,
 ) -> None:
     """Draw the finished fits of a plan; `driver` is the slider's key, or the strength."""
     if view.state is TaskState.FAILED:
         failure(view)
         return
     shown = plan.lambdas if isinstance(driver, str) else (driver,)
-    picture = _picture(models_along(plan, view, shown), _data(plan), along=True, curves=curves)
+    panels = models_along(plan, view, shown)
+    picture = _picture(panels, _data(plan), along=True, curves=curves, starts=starts)
     driven: dict[str, Any] = {"driver_key": driver, "player": False} if isinstance(driver, str) else {}
     stage(picture.payload(**driven, **options), key=key)
 
@@ -171,7 +180,9 @@ def models_along(plan: PathPlan, view: TaskView, shown: Sequence[float]) -> dict
     return {name: [frame(name, strength) for strength in shown] for name in plan.regularizers}
 
 
-def _draw_epochs(plan: PathPlan, task: Task, key: str, options: Mapping[str, Any], film: str) -> None:
+def _draw_epochs(
+    plan: PathPlan, task: Task, key: str, options: Mapping[str, Any], starts: Starts | None
+) -> None:
     """Draw the training of a task's models from one random start."""
 
     def body(view: TaskView) -> None:
@@ -183,20 +194,24 @@ def _draw_epochs(plan: PathPlan, task: Task, key: str, options: Mapping[str, Any
             picture = _picture(dict.fromkeys(plan.regularizers, waiting), _data(plan))
             stage(picture.payload(**options), key=key)
             return
-        picture = _picture(_epochs(plan, view), _data(plan))
-        stage(picture.payload(player=True, phase="film" if film else "", **options), key=key)
+        picture = _picture(_epochs(plan, view), _data(plan), starts=starts)
+        stage(picture.payload(player=True, **options), key=key)
         st.caption("From one random start. Along λ, each fit is warm-started at the previous one.")
-        if film:
-            st.session_state[film] = False
 
     watch(task, body, partial(_words, len(plan.regularizers)))
 
 
-def _saved(plan: PathPlan, task: Task, strength: float, epochs: bool) -> str:
+def _saved(plan: PathPlan, task: Task, strength: float, epochs: bool, starts: Starts | None) -> str:
     if epochs:
         return page(f"Epoch by epoch at λ = {strength:g}", plan.base, _epochs(plan, task.view()))
-    start, panels = plan.lambdas.index(strength), models_along(plan, task.view(), plan.lambdas)
-    return page("Regularizers under one λ", plan.base, panels, start=start, program=path_program(plan))
+    return page_along(plan, task.view(), strength, starts)
+
+
+def page_along(plan: PathPlan, view: Any, strength: float, starts: Starts | None = None) -> str:
+    """Return the fits among the items of a view as a page, with the program that makes them."""
+    start, panels = plan.lambdas.index(strength), models_along(plan, view, plan.lambdas)
+    program = path_program(plan, SEEDS if starts else ())
+    return page("Regularizers under one λ", plan.base, panels, start=start, program=program, starts=starts)
 
 
 def page(
@@ -208,6 +223,7 @@ def page(
     charts: Sequence[Any] = (),
     notes: Sequence[str] = (),
     program: str = "",
+    starts: Starts | None = None,
 ) -> str:
     """Return models of several regularizers as a page, with a slider for λ, or for epochs without a start."""
     dataset = load_dataset(base.dataset)
@@ -216,7 +232,7 @@ def page(
             name: [replace(frame, key=f"λ = {frame.key}") for frame in frames]
             for name, frames in panels.items()
         }
-    own = _picture(panels, dataset, along=start is not None) if panels else Picture()
+    own = _picture(panels, dataset, along=start is not None, starts=starts) if panels else Picture()
     picture = replace(own, charts=charts or own.charts, start=start)
     chosen = [PENALTIES[name] for name in panels]
     messages = [
@@ -283,7 +299,12 @@ def draw_panels(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, k
 
 
 def _picture(
-    panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, *, along: bool = False, curves: bool = True
+    panels: Mapping[str, Sequence[FactorFrame]],
+    dataset: Dataset,
+    *,
+    along: bool = False,
+    curves: bool = True,
+    starts: Starts | None = None,
 ) -> Picture:
     """Return models side by side, `along` λ or epochs, and `curves` of their F1 of pairs."""
     picture = Picture(
@@ -296,37 +317,57 @@ def _picture(
     if truth is None or len(frames) == 1 or not curves:
         return picture
     # Unfinished fits have no value.
-    f1 = {
-        name: [None if frame.notice else metrics.support_f1(truth, frame.values) for frame in frames]
-        for name, frames in panels.items()
-    }
+    f1 = (
+        starts.f1
+        if starts and along
+        else {
+            name: np.array([[np.nan if f.notice else metrics.support_f1(truth, f.values) for f in frames]])
+            for name, frames in panels.items()
+        }
+    )
     strengths = [float(frame.key.removeprefix("λ = ")) for frame in frames] if along else []
-    series = [
+    series: list[dict[str, Any]] = [
         {
             "name": PENALTIES[name].label,
             "color": regularizer_color(name),
             "x": strengths or list(range(len(values))),
             # Rounded down: 1 means exact.
-            "y": [None if value is None else math.floor(100.0 * value) / 100.0 for value in values],
+            "y": [None if math.isnan(value) else math.floor(100.0 * value) / 100.0 for value in values],
+            "thin": thin,
         }
-        for name, values in f1.items()
+        for thin in (True, False)
+        for name, each in f1.items()
+        for values in (each if thin else [np.median(each, axis=0)])
+        if len(each) > 1 or not thin
     ]
+    over = f", median of {len(SEEDS)} starts" if starts and along else ""
     chart = {
-        "title": "F1 of pairs (1: exactly the true pairs)",
+        "title": f"F1 of pairs{over} (1: exactly the true pairs)",
         "rows": [{"series": series, "zero": True, "log": False, "top": 1.0}],
         **{"strip": True, "xlog": along, "x": "λ, log scale" * along},
     }
-    lost = [PENALTIES[name].label for name, each in f1.items() if each[-1] == 0.0 and not along]
+    lost = [PENALTIES[name].label for name, each in f1.items() if each[0, -1] == 0.0 and not along]
     sentence = f"At this λ, {joined(lost)} selects none of the true pairs." if lost else ""
-    if along and all(value is not None for values in f1.values() for value in values):
-        exact = {PENALTIES[name].label: [value == 1.0 for value in values] for name, values in f1.items()}
-        sentence = say_where_exact(exact, strengths)
+    if starts or (along and not np.isnan([*f1.values()]).any()):
+        given, at = (starts.f1, starts.plan.lambdas) if starts else (f1, strengths)
+        words = say_where_exact({PENALTIES[name].label: each == 1.0 for name, each in given.items()}, at)
+        sentence = words if along else f"{sentence} Along λ, {words}".strip()
+    if starts and along:
+        sentence += f" Matrices: the median start (seed {starts.seed} of {SEEDS[0]} to {SEEDS[-1]})."
     return replace(picture, charts=[chart], state=("", "", sentence))
 
 
 def _scale(dataset: Dataset) -> float | None:
     # Weights overshoot in the first epochs; on that scale, all later epochs would look alike.
     return None if dataset.truth is None else 2.0 * float(np.abs(dataset.truth).max())
+
+
+def _notes(name: str) -> tuple[str, str]:
+    """Return how a regularizer works, as it explains a pair at zero, and another pair."""
+    every = PENALTIES[name].mechanism
+    # Only of TI do pairs at zero follow; of the others, pairs that stay.
+    law = re.split(r"(?<=[.:]) ", every)[0].removesuffix(":").removesuffix(".") + "." * bool(every)
+    return (every, law) if name == "ti" else (law, every)
 
 
 def panels_of(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset) -> list[Panel]:
@@ -338,7 +379,7 @@ def panels_of(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset) -> 
             frames,
             color=regularizer_color(name),
             gram_label="PPᵀ",
-            note=PENALTIES[name].mechanism,
+            notes=_notes(name),
         )
         for name, frames in panels.items()
     ]

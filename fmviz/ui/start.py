@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.search.arena import (
-    PAIR,
-    REGULARIZERS,
-    STRENGTH,
-    STRENGTHS,
-    arena_fits,
-    arena_plan,
-)
+from fmviz.lab.search.arena import REGULARIZERS, STRENGTH, STRENGTHS
+from fmviz.lab.search.arena import arena as from_starts
 from fmviz.ui import arena, navigation, shell
 from fmviz.ui.escape import plain
 from fmviz.ui.guard import fragment
@@ -75,29 +68,19 @@ def render() -> None:
 
 @fragment
 def _arena(settings: Settings) -> None:
-    plan = arena_plan()
+    starts = from_starts()
     if not settings["lesson"]:
         st.markdown(
             "**Four regularizers, trained on the same data**: pairs within a group are true, pairs across "
             "groups or with noise features are not. Drag λ: which regularizer recovers the groups?"
         )
-    fits = partial(shared_task, f"path:{plan.digest}", partial(arena_fits, plan))
-    # For first-time visitors. The paths are fitted while it plays.
+    # A first visit begins with a film.
     new = st.session_state.get(_FILM, LEVEL_COOKIE not in st.context.cookies)
-    due = st.session_state[_FILM] = new and set(settings.query()) <= {"level"}
-    task, film = (None, _FILM) if due else (fits(), "")
-    # Beside a lesson the pictures stand in two rows.
-    arena.draw(
-        settings,
-        plan,
-        task,
-        ("strength", "along"),
-        150 if settings["lesson"] else 200,
-        pair=PAIR,
-        film=film,
-    )
-    if not st.session_state[_FILM]:
-        fits()
+    st.session_state[_FILM] = False
+    if new and set(settings.query()) <= {"level"}:
+        settings.set(along="epochs")
+    task = shared_task(f"path:{starts.plan.digest}", starts.fits)
+    arena.draw(settings, starts.plan, task, ("strength", "along"), 200, pair=starts.pair, starts=starts)
 
 
 def _cards(target: navigation.Link, group: str, action: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +17,24 @@ from fmviz.lab.interpretation.comparison import (
     groups_of,
     say_where_exact,
 )
+from fmviz.lab.lessons import values
+from fmviz.lab.lessons.steps import lessons
 from fmviz.lab.runner import load_dataset, truth_of
-from fmviz.lab.search import arena
-from fmviz.lab.search.arena import PAIR, STRENGTH, STRENGTHS, arena_plan, arena_truth
+from fmviz.lab.search.arena import (
+    REGULARIZERS,
+    SEEDS,
+    SHIPPED,
+    STRENGTH,
+    STRENGTHS,
+    arena,
+    arena_plan,
+    arena_truth,
+    fit_starts,
+    of_json,
+    to_json,
+)
 from fmviz.lab.search.strength_path import EPOCHS, learn, trace
-from fmviz.metrics import used_pairs
+from fmviz.metrics import support_f1, used_pairs
 
 # Two groups of two, and one feature that is noise.
 TRUTH = np.zeros((5, 5))
@@ -61,9 +76,20 @@ def test_groups_have_a_name_where_they_are_in_order():
 def test_it_is_said_at_which_strengths_the_true_pairs_are_used():
     yes, no = True, False
     exact = {"ℓ₁": [no, no, yes], "CS": [no, no, no], "TI": [yes, no, yes], "ℓ₂,₁": [no, no, no]}
+    exact = {name: np.array([flags]) for name, flags in exact.items()}
     assert say_where_exact(exact, (0.1, 1.0, 10.0)) == (
         "TI uses exactly the true pairs at 2 of 3 strengths (λ = 0.1 to 10); ℓ₁ at 1 of 3 strengths (λ = 10);"
         " CS and ℓ₂,₁ at none of 3 strengths."
+    )
+    # Over starts: from how many, at how many strengths from each of these, and at which.
+    exact = {
+        "ℓ₁": np.array([[no, no, yes], [no, no, no]]),
+        "CS": np.array([[no, no, no], [no, no, no]]),
+        "TI": np.array([[yes, no, no], [no, yes, yes]]),
+    }
+    assert say_where_exact(exact, (0.1, 1.0, 10.0)) == (
+        "TI uses exactly the true pairs from all 2 starts, at 1 to 2 of 3 strengths (λ = 0.1 to 10); "
+        "ℓ₁ from 1 of 2 starts, at 1 of 3 strengths (λ = 10); CS from none."
     )
 
 
@@ -103,18 +129,59 @@ def test_every_epoch_of_the_first_ones_has_a_frame():
     assert list(learn(plan, 0.1, lambda: True)) == []
 
 
-def test_what_the_start_page_has_fitted_is_not_fitted_again(monkeypatch):
-    monkeypatch.setattr(arena, "_fits", {})
-    plan = arena_plan()
-    small = replace(plan, base=replace(plan.base, rank=2, max_epochs=2), regularizers=("ti",), lambdas=(0.1,))
-    monkeypatch.setattr(arena, "arena_plan", lambda: small)
-    (fit,) = arena.arena_fits(small)
-    assert arena.arena_fit("ti", 0.1) is fit
+def test_the_shipped_fits_are_of_the_plan_and_those_of_the_median_start():
+    shipped = json.loads(gzip.decompress(SHIPPED.read_bytes()))
+    assert shipped["plan"] == arena_plan().digest, "make results NAMES=start makes them anew"
+    starts, truth = arena(), truth_of(load_dataset(arena_plan().base.dataset))
+    means = np.mean([*starts.f1.values()], axis=(0, 2))
+    own = SEEDS.index(starts.seed)
+    assert sorted(means)[(len(SEEDS) - 1) // 2] == means[own]
+    assert {name: each.shape for name, each in starts.f1.items()} == dict.fromkeys(REGULARIZERS, (8, 25))
+    fits = [*starts.fits()]
+    assert [(fit.experiment.regularizer.name, fit.experiment.lambda_sparse) for fit in fits] == [
+        (name, strength) for name in REGULARIZERS for strength in STRENGTHS
+    ]
+    for fit in fits:
+        assert fit.experiment.seed == starts.seed
+        assert support_f1(truth, fit.parameters) == pytest.approx(fit.values["support_f1"])
 
 
-def test_the_pair_that_is_explained_joins_two_groups():
+@pytest.mark.slow
+def test_what_start_and_tour_say_is_true_of_fits_made_anew(monkeypatch):
+    fits = [*fit_starts()]
+    made = of_json(json.loads(json.dumps(to_json(fits))))
+    times = {name: (f1 == 1.0).sum(axis=1) for name, f1 in made.f1.items()}
+    assert made.f1.keys() == arena().f1.keys()
+    # From every start, from some, from none.
+    assert times["ti"].min() > 0
+    assert 0 < np.count_nonzero(times["l1"]) < len(SEEDS)
+    assert times["l1"].max() < times["ti"].min()
+    assert times["l21"].max() == times["cs"].max() == 0
+    assert support_f1(arena_truth(), made.film["ti"][-1]) == 1.0
+    answers = []
+    for seed, own in zip(SEEDS, fits, strict=True):
+        path = {name: [] for name in REGULARIZERS}
+        for fit in own:
+            path[fit.experiment.regularizer.name].append(fit.parameters.P)
+        monkeypatch.setattr(values, "arena", lambda seed=seed, path=path: replace(made, seed=seed, path=path))
+        for step in lessons()["tour"].steps:
+            found = dict(values.calculate(step))
+            # The pair is one of the matrices that are shown.
+            claims = [claim for claim in step.claims if "weight" not in claim or seed == made.seed]
+            assert all(values.evaluate(claim, found) for claim in claims), (seed, step.title, found)
+            answers += [step.question and (step.title, values.right_choice(step.question, found))]
+    assert len(set(answers)) == 1 + sum(step.question is not None for step in lessons()["tour"].steps)
+
+
+def test_the_pair_that_is_explained_joins_two_groups_by_l1_and_not_by_ti():
     assert first_between(TRUTH) == (0, 2)
-    truth = arena_truth()
-    assert truth[PAIR] == 0
-    assert truth[list(PAIR)].any(axis=1).all()
+    truth, starts = arena_truth(), arena()
+    i, j = starts.pair
+    assert truth[i, j] == 0
+    assert truth[[i, j]].any(axis=1).all()
+    at = STRENGTHS.index(STRENGTH)
+    used = {name: bool(used_pairs(P[at])[i, j]) for name, P in starts.path.items()}
+    assert used == {"l1": True, "ti": False, "l21": True, "cs": True}
+    weights = np.abs(starts.path["l1"][at] @ starts.path["l1"][at].T)
+    assert weights[i, j] > 0.3 * weights[truth != 0].max()
     assert first_between(pairs((0, 1))) is None

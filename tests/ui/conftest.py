@@ -28,10 +28,8 @@ from ui.sentences import Sentences
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.papers import results
-from fmviz.lab.search.arena import STRENGTH, arena_plan
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
-from fmviz.ui import start
 from fmviz.ui.settings import state
 
 AppTest._run = after_every_run(raises_nothing)  # type: ignore[method-assign]
@@ -54,15 +52,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-sentences", action="store_true", help="write tests/ui/sentences anew from the pages"
     )
-
-
-@pytest.fixture(autouse=True)
-def _small_arena(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the start page of tests in this process fit next to nothing."""
-    plan = arena_plan()
-    base = replace(plan.base, rank=4, max_epochs=5)
-    small = replace(plan, base=base, lambdas=(0.05, STRENGTH))
-    monkeypatch.setattr(start, "arena_plan", lambda: small)
 
 
 @pytest.fixture(autouse=True)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
+from programs import run_afresh
 from streamlit.testing.v1 import AppTest
 from ui.driving import PAGES, ROOT, address, choose, page, press, stage, values, words
 
 from fmviz.lab.datasets import DATASETS
-from fmviz.lab.search.arena import PAIR, STRENGTH, arena_truth
+from fmviz.lab.search.arena import SEEDS, STRENGTH, STRENGTHS, arena, arena_truth
+from fmviz.metrics import used_pairs
+from fmviz.ui.arena import page_along
 from fmviz.ui.escape import plain
 
 
@@ -26,30 +32,70 @@ def test_the_start_page_says_what_a_link_asks(store, query, expected):
     assert address(app) == query
 
 
-def test_a_film_is_shown_once_to_who_is_new_and_has_touched_nothing(store):
+def test_a_first_visit_begins_epoch_by_epoch_and_stays_there(store):
     app = page("start")
     app.session_state["fmviz:start:film"] = True
-    app.run()
-    assert (stage(app)["stage"]["phase"], stage(app)["player"]) == ("film", True)
-    app.run()
-    assert (stage(app)["driver"], stage(app)["player"]) == ("start_strength", False)
+    for _ in range(2):
+        app.run()
+        assert (stage(app)["player"], values(app, "start_along")) == (True, ("epochs",))
+        assert address(app) == {"along": "epochs"}
+        assert "Being trained" not in str(stage(app))
+    assert stage(choose(app, start_along="lambda"))["driver"] == "start_strength"
+    assert not stage(app.run())["player"]
+    app = page("start")
     app.session_state["fmviz:start:film"] = True
-    assert not stage(choose(app, start_strength=0.05))["player"]
+    assert not stage(choose(app, start_strength=0.046))["player"]
 
 
 def test_a_pair_is_explained_by_the_regularizer_of_a_link(store):
     sent = stage(page("start", why="ti"))
-    assert sent["mark"] == {"row": PAIR[0], "col": PAIR[1], "panel": 3}
+    row, col = arena().pair
+    assert sent["mark"] == {"row": row, "col": col, "panel": 2}
+    assert [panel["title"] for panel in sent["panels"][1:3]] == ["ℓ₁", "TI"]
     assert sent["clickable"] == "explained"
     assert not stage(page("start", hide="why"))["clickable"]
 
 
-def test_the_strip_and_the_sentence_are_of_the_models_in_the_pictures(store):
-    sent = stage(page("start", strength="0.05"))
-    (row,) = sent["stage"]["charts"][0]["rows"]
-    assert [line["name"] for line in row["series"]] == [panel["title"] for panel in sent["panels"][1:]]
-    assert all(len(line["y"]) == len(sent["panels"][1]["frames"]) for line in row["series"])
-    assert "exactly the true pairs" in sent["stage"]["state"]["sentence"]
+def test_the_strip_and_the_sentence_are_of_all_starts_and_the_pictures_of_the_median(store):
+    sent, starts = stage(page("start", strength="0.046")), arena()
+    ((row,),) = (chart["rows"] for chart in sent["stage"]["charts"])
+    titles = [panel["title"] for panel in sent["panels"][1:]]
+    medians = [line for line in row["series"] if not line["thin"]]
+    assert [line["name"] for line in medians] == titles
+    assert [line["name"] for line in row["series"] if line["thin"]] == [t for t in titles for _ in SEEDS]
+    assert all(line["x"] == list(STRENGTHS) and len(line["y"]) == len(STRENGTHS) for line in row["series"])
+    for line, f1 in zip(medians, starts.f1.values(), strict=True):
+        assert line["y"] == pytest.approx(np.median(f1, axis=0), abs=0.01)
+    sentence = sent["stage"]["state"]["sentence"]
+    counts = {name: np.count_nonzero((f1 == 1.0).any(axis=1)) for name, f1 in starts.f1.items()}
+    assert sentence.startswith("TI uses exactly the true pairs from all 8 starts, at")
+    assert f"ℓ₁ from {counts['l1']} of 8 starts" in sentence
+    assert f"the median start (seed {starts.seed} of 0 to 7)" in sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_program_in_the_saved_page_prints_the_numbers_of_the_page(threads, tmp_path):
+    starts = arena()
+    saved = page_along(starts.plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts)
+    (program,) = re.findall(r"<h2>Program</h2>\n<pre>(.*?)</pre>", saved, re.DOTALL)
+    (tmp_path / "saved.py").write_text(html.unescape(program), encoding="utf-8")
+    output = run_afresh("saved.py", folder=tmp_path, OPENBLAS_NUM_THREADS=threads, OMP_NUM_THREADS=threads)
+    lines = [line.split() for line in output.splitlines()]
+    columns = lines[0]
+    rows = [dict(zip(columns, line, strict=True)) for line in lines if line != columns]
+    truth = np.count_nonzero(np.triu(arena_truth()))
+    for name, f1 in starts.f1.items():
+        own = [row for row in rows if row["regularizer"] == name]
+        printed = np.reshape([float(row["support_f1"]) for row in own], f1.shape)
+        assert printed == pytest.approx(f1, abs=1e-5)
+        # Those in the captions of the matrices.
+        counts = [int(row["used_interactions"]) for row in own if int(row["seed"]) == starts.seed]
+        assert counts == [np.count_nonzero(np.triu(used_pairs(P))) for P in starts.path[name]]
+        assert all(
+            (count == truth) >= (value == 1.0)
+            for count, value in zip(counts, f1[SEEDS.index(starts.seed)], strict=True)
+        )
 
 
 def test_the_strength_in_a_link_is_the_nearest_that_was_fitted():
@@ -154,8 +200,12 @@ def test_an_exception_becomes_a_message_with_a_way_out(kind, tmp_path):
 def test_start_in_a_browser(new_page, server, wait_idle, shoot):
     page = new_page(apart=True)
     page.goto(server.url)
-    # The film ends by itself; then the pictures follow the slider.
-    page.locator(".st-key-start_epochs .player").wait_for()
+    # The film ends where it was; along λ, the pictures follow the slider.
+    film = page.locator(".st-key-start_epochs .player")
+    film.get_by_role("button", name="Play").wait_for()
+    wait_idle(page)
+    assert page.get_by_role("radio", name="Epoch by epoch").is_checked()
+    page.get_by_text("Along λ").first.click()
     view = page.locator(".st-key-start_models .gram canvas")
     view.nth(4).wait_for()
     assert view.count() == 5
@@ -181,7 +231,7 @@ def test_start_in_a_browser(new_page, server, wait_idle, shoot):
     assert page.get_by_role("slider", name="Strength λ").get_attribute("aria-valuetext") == "2⁰ = 1"
 
 
-# The clicks, each on the cell of PAIR in a picture, and what they answer on the first screen.
+# The clicks, each on the cell of the explained pair in a picture, and what they answer on the first screen.
 FIVE_MINUTES = (
     ("TI", "column, so they weigh exactly zero"),
     ("ℓ₁", "one threshold, λ, for all entries"),
@@ -202,11 +252,12 @@ def test_three_clicks_lead_to_three_regularizers_and_their_reasons(page, server,
         if not page.evaluate(focused):
             page.keyboard.press(key)
     assert page.evaluate(focused)
+    row, col = arena().pair
     for title, reason in FIVE_MINUTES:
         panel = page.locator(".st-key-start_models .panel").filter(has_text=title).last
         canvas = panel.locator(".gram canvas")
         cell = canvas.bounding_box()["width"] / arena_truth().shape[0]
-        canvas.click(position={"x": (PAIR[1] + 0.5) * cell, "y": (PAIR[0] + 0.5) * cell})
+        canvas.click(position={"x": (col + 0.5) * cell, "y": (row + 0.5) * cell})
         answer = page.locator(".st-key-start_models .why")
         expect(answer).to_contain_text(re.compile(f"In {title} they share .*{re.escape(reason)}"))
         assert answer.bounding_box()["y"] + answer.bounding_box()["height"] <= 768

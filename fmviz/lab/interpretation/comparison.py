@@ -388,21 +388,27 @@ def groups_of(truth: np.ndarray) -> list[tuple[str, int, int]]:
     ]
 
 
-def say_where_exact(exact: Mapping[str, Sequence[bool]], strengths: Sequence[float]) -> str:
-    """Say at which strengths the fits of some regularizers use exactly the true pairs.
+def say_where_exact(exact: Mapping[str, np.ndarray], strengths: Sequence[float]) -> str:
+    """Say from how many starts, and at which strengths, some regularizers use exactly the true pairs.
 
     Parameters
     ----------
-    exact : mapping of sequences of bool
-        For every regularizer, by what it is called, whether that is so at each strength.
+    exact : mapping of (starts, strengths) ndarray of bool
+        For every regularizer, by its label, whether the fit from a start at a strength does.
     strengths : sequence of float
         λ, ascending.
     """
     said: dict[str, list[str]] = {}
-    for name, flags in sorted(exact.items(), key=lambda item: -sum(item[1])):
-        places = np.flatnonzero(flags)
+    for name, flags in sorted(exact.items(), key=lambda item: -item[1].sum()):
+        places, times = np.flatnonzero(flags.any(axis=0)), flags.sum(axis=1)
         ends = " to ".join(dict.fromkeys(f"{strengths[at]:g}" for at in (*places[:1], *places[-1:])))
-        where = f"at {len(places) or 'none'} of {len(strengths)} strengths" + f" (λ = {ends})" * bool(ends)
+        count = range_words((times[times > 0].min(initial=len(strengths)), times.max()))
+        where = f"at {count if ends else 'none'} of {len(strengths)} strengths" + f" (λ = {ends})" * bool(
+            ends
+        )
+        if (n := len(flags)) > 1:
+            some = np.count_nonzero(times)
+            where = f"from {f'{some} of' if some < n else 'all'} {n} starts, {where}" if ends else "from none"
         said.setdefault(where, []).append(name)
     (where, names), *others = said.items()
     leading = f"{joined(names)} {'use' if len(names) > 1 else 'uses'} exactly the true pairs {where}"

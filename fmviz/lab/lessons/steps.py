@@ -163,6 +163,7 @@ class Lesson:
     icon: str = "school"
     next: str = ""
     listed: bool = True
+    strip: bool = False  # above the page rather than beside it
 
 
 def parse(name: str, text: str) -> Lesson:

@@ -27,7 +27,7 @@ from fmviz.lab.interpretation.threshold import emptying_strength
 from fmviz.lab.lessons.steps import Choice, Question, Step
 from fmviz.lab.operators.geometry import column_story
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.search.arena import STRENGTHS, arena_fit, arena_truth
+from fmviz.lab.search.arena import STRENGTHS, arena, arena_truth
 from fmviz.lab.values import to_query
 from fmviz.metrics import interaction_weights
 
@@ -77,8 +77,8 @@ def of_operator(
         Any of "interactions", "between" (those of the first half of the features with the second),
         "features", "entries", "pairs" (how many there are), "size" (of P), "entry" (the value at `row` and
         `column`), "given" (the same of P), "norm" (of the given row of P), "extinction" (the smallest λ at
-        which nothing is left, ∞ where there is none), and "apart" (at how many λ of the page's slider there
-        are interactions, but none between the halves).
+        which nothing is left, ∞ where there is none), and "apart" (at how many λ of the page's slider both
+        halves have interactions, and there are none between them).
     row, column : int
         Where.
     **changes
@@ -93,7 +93,7 @@ def of_operator(
         "given": lambda: P[row, column],
         "norm": lambda: float(np.linalg.norm(P[row])),
         "apart": lambda: sum(
-            used_interactions(Q) > 0 and not _between(Q)
+            all(used_interactions(half) > 0 for half in np.array_split(Q, 2)) and not _between(Q)
             for Q in (variant.penalty.prox(P, 2.0**e) for e in operators.EXPONENTS)
         ),
         "extinction": lambda: math.inf if (end := operators.extinction(P, variant)[0]) is None else end,
@@ -214,26 +214,28 @@ def of_arena(query: Query, *, regularizer: str, count: str, strength: float = ST
     regularizer : str
         One of `fmviz.lab.search.arena.REGULARIZERS`.
     count : str
-        "pairs" that are used, "true" ones of them, "between" the groups, "features"; "truth", the pairs that
-        interact; or "exact": at how many strengths those that are used are the true ones.
+        Of the median start: "pairs" that are used, "true" ones of them, "between" the groups, "features", and
+        the "weight" of the pair that the page explains. Or "truth", the pairs that interact, and how
+        often exactly these are used: "starts", from how many starts at this strength, "ever", at any, and
+        "exact", at how many strengths at most from a start.
     strength : float
         λ, one of `fmviz.lab.search.arena.STRENGTHS`.
     """
     truth = arena_truth() != 0
     matters = truth.any(axis=0)
-
-    def factors(strength: float) -> np.ndarray:
-        fit: Any = arena_fit(regularizer, strength)
-        return np.asarray(fit.parameters.P)
-
-    used = np.triu(used_mask(factors(strength)), 1)
+    starts, at = arena(), STRENGTHS.index(strength)
+    P, exact = starts.path[regularizer][at], starts.f1[regularizer] == 1.0
+    used = np.triu(used_mask(P), 1)
     counts: dict[str, Callable[[], float]] = {
         "pairs": used.sum,
         "true": (used & truth).sum,
         "truth": np.triu(truth, 1).sum,
         "between": (used & ~truth & np.outer(matters, matters)).sum,
-        "features": lambda: used_features(factors(strength)),
-        "exact": lambda: sum((np.triu(used_mask(factors(s)) ^ truth, 1) == 0).all() for s in STRENGTHS),
+        "features": lambda: used_features(P),
+        "weight": lambda: P[starts.pair[0]] @ P[starts.pair[1]],
+        "starts": exact[:, at].sum,
+        "ever": exact.any(axis=1).sum,
+        "exact": exact.sum(axis=1).max,
     }
     return float(counts[one_of("count", count, tuple(counts))]())
 

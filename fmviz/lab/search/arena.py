@@ -1,20 +1,26 @@
-"""Fit four regularizers on planted groups for the start page and the tour."""
+"""Fits of four regularizers on planted groups, from several starts, for the start page and the tour."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from fmviz.engine.counting import used_mask
 from fmviz.engine.drive import never
+from fmviz.engine.parameters import Parameters
 from fmviz.lab.catalog import DataChoice
-from fmviz.lab.experiment import Experiment, suggested
+from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.search.strength_path import PathFit, PathPlan, trace
+from fmviz.lab.search.strength_path import PathFit, PathPlan, learn, trace
 
-REGULARIZERS = ("l1", "l21", "ti", "cs")
+REGULARIZERS = ("l1", "ti", "l21", "cs")
 STRENGTHS = (
     *(float(f"{digits}e{e}") for e in (-3, -2, -1, 0) for digits in (1, 1.5, 2.2, 3.2, 4.6, 6.8)),
     10.0,
@@ -24,18 +30,18 @@ STRENGTHS = (
 STRENGTH = 0.32
 """The λ that the page begins with: TI uses exactly the true pairs, from a random start, too."""
 
-PAIR = (6, 17)
-"""A feature of each of two groups, which CS keeps up to λ = 1."""
+SEEDS = tuple(range(8))
+"""Of the starts."""
+
+SHIPPED = Path(__file__).with_name("arena.json.gz")
+"""The results that come with fmviz, which `make results` writes."""
 
 
-def arena_plan() -> PathPlan:
-    """Return what is fitted: few rows of eight groups of 6 features, and of 20 features that are noise.
-
-    Of ten seeds, TI has the true pairs on nine, ℓ₁ on four.
-    """
+def arena_plan(seed: int = 0) -> PathPlan:
+    """Return what is fitted: few rows of eight groups of 6 features, and of 20 features that are noise."""
     given = {"n_samples": 180, "d_true": 48, "b": 8, "d_noise": 20, "noise": 0.1, "seed": 1}
-    data = DataChoice.of("synthetic", given)
-    return PathPlan(replace(suggested(data, "fm"), start="informed"), REGULARIZERS, STRENGTHS, "up")
+    base = suggested(DataChoice.of("synthetic", given), "fm")
+    return PathPlan(replace(base, start="informed", seed=seed), REGULARIZERS, STRENGTHS, "up")
 
 
 def arena_truth() -> np.ndarray:
@@ -45,28 +51,105 @@ def arena_truth() -> np.ndarray:
     return truth
 
 
-# Those of the start page and of the tour, whichever came first.
-_fits: dict[Experiment, PathFit] = {}
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """Results from all starts, and the models of the median one.
+
+    Attributes
+    ----------
+    f1 : mapping of (starts, strengths) ndarray
+        For every regularizer, F1 of its pairs.
+    seed : int
+        The seed of the median start: the middle one by F1, averaged over λ and regularizers; of two middle
+        ones the lower.
+    path : mapping of (strengths, d, rank) ndarray
+        For every regularizer, P to three digits.
+    film : mapping of (epochs, d, rank) ndarray
+        The same at `STRENGTH` after `EPOCHS` from a random start.
+    """
+
+    f1: Mapping[str, np.ndarray]
+    seed: int
+    path: Mapping[str, np.ndarray]
+    film: Mapping[str, np.ndarray]
+
+    @property
+    def plan(self) -> PathPlan:
+        """The plan of the median start."""
+        return arena_plan(self.seed)
+
+    def fits(self, should_stop: Callable[[], bool] = never) -> Iterator[PathFit]:
+        """Yield the fits of the median start."""
+        for name, factors in self.path.items():
+            method = self.plan.method(name)
+            for at, P in enumerate(factors):
+                values = {"support_f1": self.f1[name][SEEDS.index(self.seed), at]}
+                yield PathFit(replace(method, lambda_sparse=STRENGTHS[at]), values, Parameters(P))
+
+    def learn(
+        self, plan: PathPlan, strength: float, should_stop: Callable[[], bool] = never
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield what `fmviz.lab.search.strength_path.learn` does, without a fit at `STRENGTH`."""
+        yield from self.film.items() if strength == STRENGTH else learn(plan, strength, should_stop)
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The features of two groups whose pair weighs most with ℓ₁, of those that TI alone has at zero."""
+        at, truth = STRENGTHS.index(STRENGTH), arena_truth() != 0
+        P = {name: factors[at] for name, factors in self.path.items()}
+        used = {name: used_mask(factors) for name, factors in P.items()}
+        shown = np.logical_and.reduce([used[name] != (name == "ti") for name in REGULARIZERS])
+        groups = np.triu(np.outer(truth.any(axis=0), truth.any(axis=0)) & ~truth, 1)
+        weights = np.abs(P["l1"] @ P["l1"].T) * (shown & groups)
+        i, j = np.unravel_index(int(np.argmax(weights)), weights.shape)
+        return int(i), int(j)
 
 
-def arena_fits(plan: PathPlan, should_stop: Callable[[], bool] = never) -> Iterator[PathFit]:
-    """Yield the fits of a plan; the process keeps them for `arena_fit`."""
-    for fit in trace(plan, should_stop):
-        _fits[fit.experiment] = fit
-        yield fit
+def fit_starts() -> Iterator[list[PathFit]]:
+    """Fit the paths of every start."""
+    return ([*trace(arena_plan(seed))] for seed in SEEDS)
+
+
+def to_json(starts: Sequence[Sequence[PathFit]]) -> dict[str, Any]:
+    """Return what is shipped of the fits of all starts."""
+    f1 = {
+        name: [
+            [fit.values["support_f1"] for fit in fits if fit.experiment.regularizer.name == name]
+            for fits in starts
+        ]
+        for name in REGULARIZERS
+    }
+    middle = int(np.argsort(np.mean([*f1.values()], axis=(0, 2)))[(len(starts) - 1) // 2])
+    plan, path = arena_plan(SEEDS[middle]), dict[str, Any]()
+    for fit in starts[middle]:
+        assert fit.parameters is not None
+        path.setdefault(fit.experiment.regularizer.name, []).append(_digits(fit.parameters.P))
+    film = {name: [*map(_digits, factors)] for name, factors in learn(plan, STRENGTH)}
+    return {"plan": arena_plan().digest, "f1": f1, "seed": plan.base.seed, "path": path, "film": film}
+
+
+def _digits(P: np.ndarray) -> list[list[float]]:
+    # What is not zero stays so.
+    return [[float(f"{x:.3g}") for x in row] for row in P]
+
+
+def of_json(shipped: Mapping[str, Any]) -> Starts:
+    """Return the results that `to_json` has written."""
+    arrays = (
+        {name: np.array(each) for name, each in shipped[part].items()} for part in ("f1", "path", "film")
+    )
+    f1, path, film = arrays
+    return Starts(f1, shipped["seed"], path, film)
+
+
+@cache
+def arena() -> Starts:
+    """Return the shipped results."""
+    return of_json(json.loads(gzip.decompress(SHIPPED.read_bytes())))
 
 
 def make_ready() -> None:
-    """Fit an epoch of every path: what a process loads and compiles for its first fits is there then."""
-    plan = arena_plan()
+    """Read the shipped results, and fit an epoch of every path to load what first fits need."""
+    plan = arena().plan
     for name in plan.regularizers:
         Run.prepare(replace(plan.method(name), max_epochs=1)).end()
-
-
-def arena_fit(regularizer: str, strength: float) -> PathFit:
-    """Return the fit of a regularizer at one of `STRENGTHS`, made with its path where nobody has made it."""
-    plan = replace(arena_plan(), regularizers=(regularizer,))
-    wanted = replace(plan.method(regularizer), lambda_sparse=strength)
-    if wanted not in _fits:
-        deque(arena_fits(plan), maxlen=0)
-    return _fits[wanted]

@@ -239,20 +239,30 @@ def metrics_in(table: pd.DataFrame) -> dict[str, Metric]:
     return {name: metric for name, metric in known.items() if table[name].notna().any()}
 
 
-def path_program(plan: PathPlan) -> str:
-    """Return a program that makes the paths of a plan and prints their figures."""
+def path_program(plan: PathPlan, seeds: Sequence[int] = ()) -> str:
+    """Return a program that makes the paths of a plan, or from several starts, and prints their figures."""
+    columns = ["regularizer", "lambda_sparse", "used_interactions", "used_features", "objective"]
+    paths = (
+        f"plan = PathPlan(\n    base,\n    regularizers={plan.regularizers!r},\n"
+        f"    lambdas={plan.lambdas!r},\n    order={plan.order!r},\n)\n"
+    )
+    fits = "table = path_table(list(trace(plan)))\n"
+    if seeds:
+        columns += ["support_f1"]
+        fits = (
+            f"for seed in {tuple(seeds)!r}:\n"
+            "    start = replace(plan, base=replace(base, seed=seed))\n"
+            "    table = path_table(list(trace(start))).assign(seed=seed)\n"
+        )
+    show = f"print(table[{json.dumps(['seed'] * bool(seeds) + columns)}].to_string(index=False))\n"
     return (
         opening(
             [plan.base.dataset.name],
+            *["from dataclasses import replace"] * bool(seeds),
             "from fmviz.lab.experiment import Experiment",
             "from fmviz.lab.search.strength_path import PathPlan, path_table, trace",
         )
-        + f"base = {experiment_source(plan.base)}\n"
-        f"plan = PathPlan(\n    base,\n    regularizers={plan.regularizers!r},\n"
-        f"    lambdas={plan.lambdas!r},\n    order={plan.order!r},\n)\n"
-        "table = path_table(list(trace(plan)))\n"
-        'print(table[["regularizer", "lambda_sparse", "used_interactions", "used_features", "objective"]]'
-        ".to_string(index=False))\n"
+        + f"base = {experiment_source(plan.base)}\n{paths}{fits}{'    ' * bool(seeds)}{show}"
     )
 
 

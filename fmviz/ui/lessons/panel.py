@@ -51,6 +51,15 @@ _STYLE = """<style>
 </style>"""
 
 
+# A narrow one above the page.
+_STRIP = """<style>
+.st-key-lesson_panel, .st-key-lesson_panel [data-testid="stVerticalBlock"] {gap: 0.35rem}
+.st-key-lesson_panel {padding-block: 0.5rem}
+.st-key-lesson_panel p {max-width: none; font-size: 0.9rem}
+.st-key-lesson_panel button {min-height: 2rem}
+.st-key-lesson_panel [data-testid="stAlertContainer"] {padding-block: 0.3rem}
+</style>"""
+
 PROGRESS_COOKIE = "fmviz-lessons"
 """The cookie with the steps reached."""
 
@@ -133,8 +142,11 @@ def end(settings: Settings) -> None:
 
 @contextmanager
 def beside(settings: Settings) -> Iterator[None]:
-    """Draw the lesson panel, if there is a lesson, beside the page."""
-    if not settings["lesson"]:
+    """Draw the lesson panel, if there is a lesson, beside the page; a narrow one above it."""
+    lesson = lessons().get(settings["lesson"])
+    if not settings["lesson"] or (lesson and lesson.strip):
+        if lesson:
+            draw(settings)
         yield
         return
     with st.container(key="lesson_split"):
@@ -155,7 +167,7 @@ def draw(settings: Settings) -> None:
         )
         return
     number = settings["step"]
-    st.html(_STYLE)
+    st.html(_STYLE + _STRIP * lesson.strip)
     reader = progress(lesson.name)
     reader.reached = max(reader.reached, min(number, len(lesson.steps) + 1))
     _remember()
@@ -229,7 +241,8 @@ def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> N
                 args=(settings,),
                 help="Leaves the lesson and shows all controls of the page. This browser remembers the step.",
             )
-    st.progress(number / total)
+    if not lesson.strip:
+        st.progress(number / total)
 
 
 def _button(
@@ -242,7 +255,9 @@ def _button(
 
 def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: dict[str, float]) -> None:
     with st.container(key="lesson_text"):
-        st.markdown(f"#### {plain(step.title)}\n\n{fill(step.text, values)}")
+        mark = "" if step.title.endswith("?") else "."
+        title = f"**{plain(step.title)}**{mark} " if lesson.strip else f"#### {plain(step.title)}\n\n"
+        st.markdown(title + fill(step.text, values))
         if step.formulas:
             with st.expander("In formulas", icon=":material/functions:"):
                 st.markdown(fill(step.formulas, values))
@@ -270,10 +285,11 @@ def _predict(settings: Settings, lesson: Lesson, number: int, question: Question
 
     st.markdown(f":material/psychology: **Predict.** {question.text}")
     if words and fixed:
-        st.radio("Your prediction", words, index=words.index(said), **common)
+        if not lesson.strip:
+            st.radio("Your prediction", words, index=words.index(said), **common)
     elif words:
         # A choice reveals the answer without a second click.
-        with st.container(gap="xsmall", key="lesson_choices"):
+        with st.container(gap="xsmall", horizontal=lesson.strip, key="lesson_choices"):
             for place, choice in enumerate(words):
                 st.button(choice, key=f"{key}_{place}", width="stretch", on_click=reveal, args=(choice,))
     else:
