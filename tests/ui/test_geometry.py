@@ -42,7 +42,7 @@ def test_every_section_is_drawn_and_linked(store, place):
 
 def test_a_link_with_unknown_settings_opens_with_a_sentence(store):
     app = open_page("geometry", dims="3", strength="1.2")
-    assert "'dims', which this page does not have; it was ignored" in app.warning[0].value
+    assert "'dims', which does not exist on this page; it was ignored" in app.warning[0].value
     assert address(app) == {"strength": "1.2"}
 
 
