@@ -85,8 +85,7 @@ def test_devices_are_not_read(given, file, monkeypatch, command):
         said = command(*given, code=2).err
     name = "Standard input" if "-" in given else "'/dev/null'"
     assert said == (
-        f"{name} is a device or a terminal, and these are not read. Give a file or a pipe, or - for what is "
-        "piped in.\n"
+        f"{name} is a device or a terminal. Give a file or a pipe, or - for piped standard input.\n"
     )
     assert not Path("out").exists()
 

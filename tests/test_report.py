@@ -88,7 +88,7 @@ def test_everything_is_in_it(view):
     ]
     names = [tag for tag, _ in parsed.tags]
     assert view.last["used_interactions"] == 0
-    assert "The model uses no pair: its regularizer has set all of them to zero." in parsed.text
+    assert "The model uses no pairs: the regularizer has set all weights to zero." in parsed.text
     assert f"{view.last['objective']:.5g}" in parsed.text
     assert "http://x/train?seed=1" in parsed.text
     assert names.count("script") == 2  # the picture as JSON, and what draws it

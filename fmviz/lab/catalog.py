@@ -1,4 +1,4 @@
-"""Look up and load data sets by name, registered ones and uploads."""
+"""Lookup and loading of data sets by name, both registered ones and uploads."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fmviz.lab.uploads import is_upload
 
 @dataclass(frozen=True)
 class DataChoice:
-    """A data set to load: its name, and the parameters that differ from their defaults."""
+    """The name of a data set, with its non-default parameters."""
 
     name: str
     given: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def of(cls, name: str | DataChoice, params: Mapping[str, Any] | None = None) -> DataChoice:
-        """Return a data set of this name with checked parameters; a value is returned unchanged."""
+        """Return the choice of a data set with checked parameters; a `DataChoice` is returned unchanged."""
         if isinstance(name, DataChoice):
             return name
         specs = dataset_spec(name).params
@@ -39,12 +39,12 @@ class DataChoice:
         return dataset_spec(self.name)
 
     def load(self) -> Dataset:
-        """Load it; ValueError where it is not available, with the way to get it."""
+        """Load the data set; if it is unavailable, the ValueError explains how to obtain it."""
         return self.spec(**dict(self.given))
 
     @property
     def params(self) -> tuple[ParamSpec, ...]:
-        """Its parameters."""
+        """The parameters of the data set."""
         return self.spec.params
 
     @property
@@ -55,7 +55,7 @@ class DataChoice:
 
 @dataclass(frozen=True)
 class DatasetParam(ParamSpec):
-    """A choice among the registered data sets that also accepts the name of an upload."""
+    """A choice of a registered data set or an upload."""
 
     def check(self, value: Any) -> Any:
         """Validate the name of a data set."""
@@ -73,7 +73,7 @@ def dataset_spec(name: str) -> DatasetSpec:
     Raises
     ------
     ValueError
-        If the name is unknown. An upload that is not stored here has an entry that says so.
+        If the name is unknown. Missing uploads have an entry with the reason.
     """
     return _upload_spec(name) if is_upload(name) else DATASETS[one_of("The data set", name, DATASETS)]
 
@@ -96,8 +96,8 @@ def load(name: str, **params: Any) -> Dataset:
     Raises
     ------
     ValueError
-        If the name is unknown, a parameter is unknown or invalid, or the data set is not available; then the
-        message says how to get it.
+        If the name or a parameter is unknown or invalid, or the data set is unavailable; the message then
+        explains how to obtain it.
 
     Examples
     --------
@@ -110,20 +110,20 @@ def load(name: str, **params: Any) -> Dataset:
 
 
 def _upload_spec(name: str) -> DatasetSpec:
-    # Reading tables is slow to import and seldom needed.
+    # Table readers are slow to import and rarely needed.
     from fmviz.lab.uploads import library
 
     upload = library.find(name)
     if upload is None:
-        title, description, suggested = "Somebody's own data", "", {}
+        title, description, suggested = "Uploaded data", "", {}
     else:
         title, suggested = upload.title, dict(upload.suggested)
-        description = f"{upload.rows:,} rows, {upload.features:,} features; kept on this computer alone."
+        description = f"{upload.rows:,} rows, {upload.features:,} features; stored only on this computer."
     return DatasetSpec(
         name=name,
         title=title,
         description=description,
-        # The task of missing data is unknown; they are refused as missing, whatever it is.
+        # The task of missing data is unknown; they are refused in any case.
         task=upload.task if upload is not None else "binary",
         load=partial(library.load, name),
         unavailable=partial(library.why_not, name),

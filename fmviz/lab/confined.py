@@ -1,12 +1,12 @@
-"""Call functions in a subprocess with limits of time and memory, and pass their results without code.
+"""Function calls in a subprocess with limits of time and memory, and results without code.
 
-On Linux a helper process, started at the first call, imports the function and forks for every call a keeper,
-which forks the worker that makes the call, so that later calls start within milliseconds. Where the kernel
-allows it (`fmviz.lab.isolation`), the worker reads and writes no files, reaches no network, and is alone with
-what it starts in a process namespace; the first process of that stands between it and its keeper, and all end
-together. The keeper appends the exit status of the worker to the answer; the helper ends with its parent, and
-all of them with it. Answers are data without code, so that a worker compromised by a file can send nothing
-but values. On other systems functions are called in this process, without limits.
+On Linux a helper process, started at the first call, imports the function and forks a keeper for every call,
+which forks the worker that makes the call; later calls start within milliseconds. If the kernel allows it
+(`fmviz.lab.isolation`), the worker has no access to files and network and runs in a separate process
+namespace, whose first process stands between worker and keeper and ends with them. The keeper appends the
+exit status of the worker to the answer. The helper ends with its parent, and all keepers and workers with the
+helper. Answers are data without code: a worker compromised by a file can only send values. On other systems
+functions are called in the same process, without limits.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 _PATIENCE = 0.1
-# Milliseconds after which a keeper looks whether its worker has ended.
+# Polling interval of a keeper for the end of its worker, in milliseconds.
 _STEP = 5
-# Wall-clock seconds for each second of processor time.
+# Wall-clock seconds per second of processor time.
 _WAITING = 6.0
 _NUMBER_BYTES = 8
 _LONGEST_NAME = 4096
-# The exit statuses of a worker; any other one is that of a crash.
+# Exit statuses of a worker; any other status is a crash.
 _RETURNED, _MEMORY, _REFUSED, _FAILED = 0, 10, 11, 12
 
 
@@ -73,11 +73,11 @@ def confined(
     Parameters
     ----------
     function : callable
-        Importable by name, with picklable arguments. It returns a value for `pack`; tuples become lists.
+        Importable by name, with picklable arguments. Returns a value for `pack`; tuples become lists.
     name : str
-        The name of the file that is read, for messages.
+        Name of the file, for messages.
     seconds : float
-        The limit of processor time; that of wall-clock time is six times as long.
+        Limit of processor time; the limit of wall-clock time is six times as long.
     memory : float
         The limit in bytes of additional memory, and of the result.
     advice : str
@@ -88,7 +88,7 @@ def confined(
     Raises
     ------
     ValueError
-        If the function raises ValueError, with its message; if it exceeds a limit, or raises anything else.
+        If the function raises an exception (with the message of a ValueError) or exceeds a limit.
     StoppedError
         If `should_stop` returns true.
     """
@@ -98,9 +98,9 @@ def confined(
         answer = _answer(connection, (function, arguments, memory, seconds), memory, should_stop)
     result, status = answer[:-_NUMBER_BYTES], int.from_bytes(answer[-_NUMBER_BYTES:], "big", signed=True)
     if status == -signal.SIGXCPU:
-        raise ValueError(f"{name} takes longer than {seconds:.0f} s to read. {advice}")
+        raise ValueError(f"Reading {name} exceeds the limit of {seconds:.0f} s. {advice}")
     if status == _MEMORY:
-        raise ValueError(f"{name} takes more than {in_words(memory)} of memory to read. {advice}")
+        raise ValueError(f"Reading {name} exceeds the memory limit of {in_words(memory)}. {advice}")
     try:
         value = unpack(result) if status in (_RETURNED, _REFUSED, _FAILED) else _ending(status)
     except Exception:  # A compromised process may send anything.
@@ -113,7 +113,7 @@ def confined(
 
 
 def _ending(status: int) -> str:
-    """Describe how a process ended that did not answer."""
+    """Return a description of the end of a process without an answer."""
     return "the process that reads it " + (
         "was killed by the system, probably for lack of memory"
         if status == -signal.SIGKILL
@@ -129,22 +129,22 @@ def _answer(
     threading.Thread(target=_send, args=(connection, request), daemon=True).start()
     try:
         while not should_stop():
-            # Not select, which takes no descriptor from 1,024 on: a server may have more.
+            # Not select, which rejects descriptors above 1,023: a server may have more.
             if wait([connection], _PATIENCE):
                 part = connection.recv(1 << 20)
                 if not part:
                     return memoryview(answer)
                 answer += part
-            # A worker that a file has taken over may have switched off a timer of its own.
+            # A compromised worker may have disabled its own timer.
             if time.monotonic() > deadline:
                 return memoryview((-signal.SIGXCPU).to_bytes(_NUMBER_BYTES, "big", signed=True))
             if len(answer) > most:
-                raise ValueError("The process that reads files sent too long an answer.")
+                raise ValueError("The answer of the reading process is too long.")
         raise StoppedError
     except ConnectionError:  # The helper has ended.
         return memoryview(b"")
     finally:
-        # Upon which the keeper kills the worker.
+        # The keeper then kills the worker.
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
 
@@ -168,7 +168,7 @@ class _Helper:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", f"from {__name__} import serve; serve({theirs.fileno()})"],
                 pass_fds=(theirs.fileno(),),
-                # Of the user's, which may hold passwords, only what Python may need to start.
+                # The user's environment may contain passwords: pass only variables that Python may need.
                 env={name: text for name, text in os.environ.items() if name == "LD_LIBRARY_PATH"}
                 | _ENVIRONMENT
                 | {"PYTHONPATH": path, "FMVIZ_CACHE_DIR": str(cache)},
@@ -182,14 +182,14 @@ class _Helper:
         return self.owner == os.getpid() and self._process.poll() is None
 
     def child(self, function: Callable[..., Any]) -> socket.socket:
-        """Fork what calls a function, and return the connection to it."""
+        """Fork a keeper for a call, and return the connection to it."""
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [pickle.dumps(function)], [theirs.fileno()])
         return ours
 
     def close(self) -> None:
-        """Kill the helper and all that it has forked."""
+        """Kill the helper and all processes it has forked."""
         self._control.close()
         if self.owner == os.getpid() and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -218,14 +218,14 @@ def _end() -> None:
 
 
 def serve(descriptor: int) -> None:
-    """Fork a keeper for every incoming connection, until the parent has ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Nobody waits for keepers.
+    """Fork a keeper for every incoming connection until the parent ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Keepers are never waited for.
     with socket.socket(fileno=descriptor) as control:
         while True:
             message, connections, *_ = socket.recv_fds(control, _LONGEST_NAME, 1)
             if not message:
                 break
-            # Unpickling imports the module for all later calls. An error here recurs in the worker.
+            # Unpickling imports the module for all later calls. Errors recur in the worker.
             with contextlib.suppress(Exception):
                 pickle.loads(message)
             if not os.fork():
@@ -236,10 +236,10 @@ def serve(descriptor: int) -> None:
 
 
 def _keep(descriptor: int) -> None:
-    """Fork the worker of a call, kill it when nobody waits for it any more, and send its exit status."""
+    """Fork the worker of a call, kill it if the caller disconnects, and send its exit status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     status, closed = 1, select.poll()
-    closed.register(descriptor, 0)  # Tells when the other end is closed, and nothing else.
+    closed.register(descriptor, 0)  # Reports only the closing of the other end.
     enter_namespaces()
     try:
         if pid := os.fork():
@@ -248,10 +248,10 @@ def _keep(descriptor: int) -> None:
                     if closed.poll(_STEP):
                         os.kill(pid, signal.SIGKILL)
                 code = os.waitstatus_to_exitcode(ended[1])
-                # As an exit status, that of a worker ended by signal n has become 256 - n.
+                # The exit status after signal n is 256 - n.
                 code -= 256 * (code > 127)
                 connection.sendall(code.to_bytes(_NUMBER_BYTES, "big", signed=True))
-        # All of a namespace end with its first process, which ignores the signals that end a worker.
+        # A namespace ends with its first process, which ignores the signals that end a worker.
         elif os.getpid() == 1 and (pid := os.fork()):
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         else:
@@ -265,11 +265,11 @@ def _work(descriptor: int) -> int:
     with socket.socket(fileno=descriptor) as connection:
         with connection.makefile("rb") as stream:
             function, arguments, memory, seconds = pickle.load(stream)
-        import resource  # Windows has none.
+        import resource  # Not on Windows.
 
         os.dup2(0, 2)  # Else it could type into the terminal.
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
-        # The current address space, plus the limit of the call.
+        # The present address space plus the limit of the call.
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = int(pages * os.sysconf("SC_PAGE_SIZE") + memory)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -324,7 +324,7 @@ def _written(save: Callable[[IO[bytes], Any], None], value: Any) -> memoryview:
 
 
 def _table_bytes(table: pd.DataFrame) -> memoryview:
-    import pyarrow as pa  # Slow to import and seldom needed.
+    import pyarrow as pa  # Slow to import and rarely needed.
 
     arrow = pa.Table.from_pandas(table, preserve_index=False, nthreads=1)
     sink = pa.BufferOutputStream()
@@ -338,7 +338,7 @@ def _table(data: memoryview) -> pd.DataFrame:
 
     with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
         arrow = stream.read_all()
-    # Invalid offsets would read outside of the buffer.
+    # Invalid offsets would read outside the buffer.
     arrow.validate(full=True)
     return arrow.to_pandas(ignore_metadata=True, use_threads=False)
 
@@ -350,7 +350,7 @@ _KINDS: dict[str, tuple[type, Callable[[Any], bytes | memoryview], Callable[[mem
         partial(_written, partial(np.save, allow_pickle=False)),
         lambda data: np.load(io.BytesIO(data), allow_pickle=False),
     ),
-    # Read without pickles, too.
+    # Also read without pickles.
     "sparse": (
         sp.csr_array,
         partial(_written, partial(sp.save_npz, compressed=False)),

@@ -1,4 +1,4 @@
-"""Contaminate targets with gross errors, flipped labels and swaps, to judge methods that detect them."""
+"""Synthetic errors in targets: gross errors, flipped labels and swaps, to evaluate outlier detection."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _GROSS = ParamSpec(
     0.0,
     0.0,
     0.5,
-    help="The share of rows whose target is moved by 3 to 8 standard deviations, up or down. Validation "
-    "rows keep their true targets.",
+    help="Share of rows with targets shifted by ±3 to 8 standard deviations. Validation rows keep their "
+    "true targets.",
 )
 _FLIPPED = ParamSpec(
     "flipped",
@@ -26,7 +26,7 @@ _FLIPPED = ParamSpec(
     0.0,
     0.0,
     0.5,
-    help="The share of rows that get another class. Validation rows keep their true classes.",
+    help="Share of rows with a changed class. Validation rows keep their true classes.",
 )
 _SWAPPED = ParamSpec(
     "swapped",
@@ -34,17 +34,17 @@ _SWAPPED = ParamSpec(
     0.0,
     0.0,
     0.5,
-    help="The share of rows whose targets change places with each other. Validation rows keep their own.",
+    help="Share of rows with permuted targets. Validation rows keep their true targets.",
 )
-_SEED = ParamSpec("errors_seed", "int", 0, 0, 999_999, help="Another seed makes other rows wrong.")
+_SEED = ParamSpec("errors_seed", "int", 0, 0, 999_999, help="Seed of the choice of corrupted rows.")
 CONTAMINATION = tuple(spec.name for spec in (_GROSS, _FLIPPED, _SWAPPED, _SEED))
-"""The names of these settings, for all tasks."""
+"""The names of these settings for all tasks."""
 # The range of gross errors, in standard deviations of y.
 _SIZES = (3.0, 8.0)
 
 
 def contamination_params(task: Task) -> tuple[ParamSpec, ...]:
-    """Return the parameters of the contamination of data of a task."""
+    """Return the contamination parameters for a task."""
     return (_GROSS if task == "regression" else _FLIPPED, _SWAPPED, _SEED)
 
 
@@ -65,13 +65,13 @@ def contaminated(
     task : str
         The task.
     gross : float
-        The share of rows shifted by 3 to 8 standard deviations, up or down at random.
+        Share of rows shifted by 3 to 8 standard deviations, up or down at random.
     flipped : float
-        The share of rows that get another class; one random label of several is flipped.
+        Share of rows with a changed class; with several labels, one random label is flipped.
     swapped : float
-        The share of further rows whose targets are permuted cyclically.
+        Share of further rows with cyclically permuted targets.
     errors_seed : int
-        The seed. The rows of a smaller share are among those of a larger one.
+        The seed. Rows of a smaller share are a subset of those of a larger share.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def contaminated(
     if first == swapped == 0.0:
         return y
     if first + swapped > 1.0:
-        raise ValueError("No more rows can be wrong than there are: choose shares that sum to at most 1.")
+        raise ValueError("The shares of corrupted rows must sum to at most 1.")
     rng, n = np.random.default_rng([errors_seed, 7]), len(y)
     moved, exchanged = rng.permutation(n), rng.permutation(n)
     moved = moved[: round(first * n)]

@@ -25,7 +25,7 @@ from fmviz.tables.target import Task
 
 
 def _strength(default: float, symbol: str, of: str) -> Any:
-    words = f"{of} The objective holds it without a ½ in front."
+    words = f"{of} Without a factor ½ in the objective."
     return setting(default, low=0, high=1e6, log=True, symbol=symbol, help=words)
 
 
@@ -36,29 +36,29 @@ OWNERS: dict[str, Callable[..., Any]] = {
     "loss": get_loss,
     "solver": lambda name, params=None: name if name == "auto" else get_solver(name, params),
 }
-"""How the value of a setting with parameters of its own is made of a name and a mapping of parameters.
+"""Conversions of a setting with parameters from and to a name and a mapping of parameters.
 
-Links and JSON call a parameter ``<setting>_<name>``.
+In links and JSON a parameter has the name ``<setting>_<name>``.
 """
 
 
 def name_of(value: Any) -> str:
-    """Return the name of a value that `OWNERS` makes."""
+    """Return the name of a value of a setting in `OWNERS`."""
     return value if isinstance(value, str) else value.name
 
 
 def specs_of(value: Any) -> tuple[ParamSpec, ...]:
-    """Return the parameters of a value that `OWNERS` makes."""
+    """Return the parameters of a value of a setting in `OWNERS`."""
     return () if isinstance(value, str) else value.params
 
 
 def changed_of(value: Any) -> dict[str, Any]:
-    """Return those of its parameters that differ from their defaults, sorted by name."""
+    """Return the non-default parameters, sorted by name."""
     given = {spec.name: (value.settings[spec.name], spec.default) for spec in specs_of(value)}
     return {name: new for name, (new, default) in sorted(given.items()) if new != default}
 
 
-# Omitted from JSON where they have their default: digests of stored runs are hashes of it.
+# Omitted from JSON at their defaults: digests of stored runs are hashes of the JSON.
 _OPTIONAL = ("start", "caps")
 
 
@@ -69,12 +69,11 @@ MOST_EPOCHS = 100_000
 class Experiment:
     """The settings of a training run.
 
-    The fields are those of `SPECS`, where they are described. Data set, model, regularizer, loss and solver
-    are given by name, or as values with parameters of their own, and are values from then on; the solver may
-    be "auto".
+    `SPECS` describes the fields. Data set, model, regularizer, loss and solver are given by name or as
+    objects with parameters, and are stored as objects; the solver can be "auto".
 
-    `changes` are changes of strengths during the run: (epoch, name, value), effective after so many epochs,
-    with the names `fmviz.engine.schedule.STRENGTHS`. Changes without effect are dropped.
+    `changes` are changes of strengths during the run: (epoch, name, value), effective after that epoch;
+    names are those of `fmviz.engine.schedule.STRENGTHS`. Changes without effect are dropped.
 
     Examples
     --------
@@ -89,68 +88,64 @@ class Experiment:
     """
 
     dataset: DataChoice = declared(
-        DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="The data.")
+        DatasetParam("dataset", "choice", "planted_interactions", choices=tuple(DATASETS), help="Data set.")
     )
     seed: int = setting(
-        0, low=0, high=2**31 - 1, help="Draws the start and the split; the same seed repeats the run exactly."
+        0, low=0, high=2**31 - 1, help="Seed of the start and the split; the same seed repeats the run."
     )
-    model: Model = setting("fm", choices=tuple(MODELS), help="What is fitted.")
+    model: Model = setting("fm", choices=tuple(MODELS), help="Model to fit.")
     regularizer: Penalty = setting(
         "ti",
         choices=tuple(ALL_PENALTIES),
-        help=r"The sparsity regularizer Ω: the objective holds $\lambda\,\Omega(P)$.",
+        help=r"Sparsity regularizer Ω in the term $\lambda\,\Omega(P)$.",
     )
     solver: Solver | str = setting(
-        "auto", choices=("auto", *SOLVERS), help="Auto takes the one made for the regularizer."
+        "auto", choices=("auto", *SOLVERS), help="Auto selects the default for the regularizer."
     )
     loss: Loss = setting(
         "squared",
         choices=tuple(LOSSES),
-        help=r"What a wrong prediction costs: ℓ in $\frac1N\sum_n\ell(f(x_n),y_n)$.",
+        help=r"Loss ℓ in $\frac1N\sum_n\ell(f(x_n),y_n)$.",
     )
     rank: int = setting(
         30, low=1, high=200, symbol="k", help=r"Columns of P: $w_{ij}=\sum_{s=1}^{k}p_{is}\,p_{js}$."
     )
-    lambda_w: float = _strength(1e-4, r"\lambda_w", r"Of $\lambda_w\|w\|^2$.")
-    lambda_p: float = _strength(1.0, r"\lambda_p", r"Of $\lambda_p\|P\|_F^2$.")
-    lambda_sparse: float = _strength(1.0, r"\lambda", r"Of the sparsity regularizer, $\lambda\,\Omega(P)$.")
-    fit_linear: bool = setting(True, help=r"Whether f holds $\langle w,x\rangle=\sum_j w_jx_j$.")
-    fit_intercept: bool = setting(True, help=r"Whether f holds a constant $b$, which is not penalised.")
+    lambda_w: float = _strength(1e-4, r"\lambda_w", r"Strength in $\lambda_w\|w\|^2$.")
+    lambda_p: float = _strength(1.0, r"\lambda_p", r"Strength in $\lambda_p\|P\|_F^2$.")
+    lambda_sparse: float = _strength(1.0, r"\lambda", r"Strength in $\lambda\,\Omega(P)$.")
+    fit_linear: bool = setting(True, help=r"Whether f has a linear term $\langle w,x\rangle=\sum_j w_jx_j$.")
+    fit_intercept: bool = setting(True, help=r"Whether f has an unpenalised constant $b$.")
     init_scale: float = setting(
         0.01,
         low=0,
         high=100,
         log=True,
         symbol=r"\sigma",
-        help=r"The entries of P start as draws from $\mathcal N(0,\sigma^2)$.",
+        help=r"Initial entries of P are drawn from $\mathcal N(0,\sigma^2)$.",
     )
-    max_epochs: int = setting(300, low=1, high=MOST_EPOCHS, help="The run ends here at the latest.")
+    max_epochs: int = setting(300, low=1, high=MOST_EPOCHS, help="Maximum number of epochs.")
     tol: float = setting(
         1e-4,
         low=0,
         high=1,
         log=True,
-        help="Converged when no parameter changes by more than this share of the largest one: "
+        help="Convergence: no parameter changes by more than this fraction of the largest one: "
         r"$\max|\Delta|\leq\mathrm{tol}\cdot\max|\theta|$.",
     )
-    validation: float = setting(
-        0.0, low=0, high=0.9, help="The share of rows kept out of training and used to validate."
-    )
+    validation: float = setting(0.0, low=0, high=0.9, help="Share of rows held out for validation.")
     changes: tuple[Change, ...] = ()
     start: str = setting(
         "random",
         choices=(*STARTS, "warm"),
-        help="Informed: P = 0 is left where it is a saddle point, and a regularizer under which it never is, "
-        "as ℓ₁, starts from a fit with ℓ₂² in its place. Random: as published; a small start may collapse "
-        "to P = 0, and stays there. Warm: informed fits along a fixed grid of weaker λ, twelve a decade, "
-        "come first.",
+        help="Informed: escapes P = 0 if it is a saddle point; regularizers for which it never is (ℓ₁) start "
+        "from a fit with ℓ₂². Random: as published; a small start may collapse to P = 0 and stay there. "
+        "Warm: preceded by informed fits along a fixed grid of weaker λ, twelve per decade.",
     )
     caps: str = setting(
         "given",
         choices=("given", "auto"),
-        help="Of a loss with a cap. Auto: ε₁ and ε₂ follow from the scale of the noise, and of the robust "
-        "machine ε₃ and λ_Z from eigenvalues that noise alone would have; the numbers that are set have no "
-        "say.",
+        help="Caps of a capped loss. Auto: ε₁ and ε₂ are estimated from the noise, and ε₃ and λ_Z of the "
+        "robust machine from the eigenvalues of pure noise; explicit values are ignored.",
     )
 
     def __post_init__(self) -> None:
@@ -177,11 +172,11 @@ class Experiment:
 
     @property
     def finds_caps(self) -> bool:
-        """Whether caps are estimated from the data: `caps` is "auto", and the loss has one."""
+        """Whether caps are estimated from the data: `caps` is "auto", and the loss has a cap."""
         return self.caps == "auto" and any(spec.name == "cap" for spec in self.loss.params)
 
     def strengths(self, epoch: int) -> dict[str, float]:
-        """Return the strengths after so many epochs, which are those of the next epoch."""
+        """Return the strengths of the epoch after `epoch`."""
         return {name: getattr(self, name) for name in STRENGTHS} | Schedule(self.changes).after(epoch)
 
     def changed(self, epoch: int, **strengths: float) -> Experiment:
@@ -225,18 +220,18 @@ class Experiment:
         data = self.dataset.spec
         if self.loss.task == "binary" and data.task == "regression":
             return (
-                f"The {self.loss.label.lower()} loss needs classes, but the target of {data.title} is a "
-                "number. Choose the squared or the Huber loss."
+                f"The {self.loss.label.lower()} loss needs classes, but the target of {data.title} is "
+                "numeric. Choose the squared or the Huber loss."
             )
         if self.finds_caps and data.task not in ("regression", "binary"):
             return (
-                f"Caps are found for one output, and {data.title} has a machine for each of several. Set the "
-                "caps yourself."
+                f"Caps are estimated only for a single output, and {data.title} has several. Set the caps "
+                "explicitly."
             )
         return self._why_no_form() or self._why_not_penalty(self.solver) or self._why_not_strengths()
 
     def _why_no_form(self) -> str | None:
-        """Return the reason why the loss has no joint form for several outputs, if the model needs one."""
+        """Return the reason why the loss has no joint form for several outputs, or None."""
         task = self.dataset.spec.task
         if not self.model.multi_output or task == "regression" or task == "binary":
             return None
@@ -256,9 +251,9 @@ class Experiment:
         return None
 
     def to_dict(self, defaults: bool = True) -> dict[str, Any]:
-        """Return the settings as a dictionary, by default with those that have their default value.
+        """Return the settings as a dictionary, by default including default values.
 
-        Parameters of choices are called ``<setting>_<name>``; changes are a text.
+        Parameters of choices have names ``<setting>_<name>``; changes are a text.
         """
         settings = {name: getattr(self, name) for name in _BY_NAME}
         for owner in OWNERS:
@@ -285,7 +280,7 @@ class Experiment:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Experiment:
-        """Return the experiment of a dictionary by `to_dict`, or of a part of one."""
+        """Return the experiment of a complete or partial dictionary by `to_dict`."""
         others = dict(given)
         changes = others.pop("changes", ())
         known = {name: others.pop(name) for name in given if name in _BY_NAME}
@@ -296,7 +291,7 @@ class Experiment:
             if own or isinstance(value, str):
                 known[owner] = bound(_BY_NAME[owner].check(name_of(value)), own)
         if others:
-            raise ValueError(f"Unknown setting {min(others)!r}; known are {', '.join(_BY_NAME)}.")
+            raise ValueError(f"Unknown setting {min(others)!r}; available: {', '.join(_BY_NAME)}.")
         return cls(**known, changes=changes_from_text(changes) if isinstance(changes, str) else changes)
 
     def to_query(self) -> dict[str, str]:
@@ -305,7 +300,7 @@ class Experiment:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> tuple[Experiment, list[str]]:
-        """Parse URL parameters; return the experiment and a sentence for every value replaced."""
+        """Parse URL parameters; return the experiment and a message for every replaced value."""
         notices: list[str] = []
         settings = _read(_BY_NAME.values(), "", query, notices)
         for owner, bound in OWNERS.items():
@@ -314,7 +309,7 @@ class Experiment:
         try:
             settings["changes"] = changes_from_text(query.get("changes", ""))
         except ValueError as error:
-            notices.append(f"{error} The link's changes were left out.")
+            notices.append(f"{error} The changes in the link were ignored.")
         return cls(**settings), notices
 
     @property
@@ -324,7 +319,7 @@ class Experiment:
 
 
 SPECS: tuple[ParamSpec, ...] = specs_of_fields(Experiment)
-"""Every setting of a run, in pages, URLs and JSON."""
+"""All settings of a run, for pages, URLs and JSON."""
 _BY_NAME = {spec.name: spec for spec in SPECS}
 
 
@@ -338,23 +333,25 @@ def _read(
             try:
                 settings[spec.name] = spec.check(written.from_text(query[prefix + spec.name]))
             except ValueError as error:
-                notices.append(f"{error} The link's value was replaced by {written.to_text(spec.default)}.")
+                notices.append(
+                    f"{error} The value in the link was replaced by {written.to_text(spec.default)}."
+                )
     return settings
 
 
 def suggested(dataset: str | DataChoice, model: str | Model | None = None) -> Experiment:
-    """Return the experiment that the registry entry of a data set suggests.
+    """Return the suggested experiment of a data set.
 
-    The strengths are the same for every model: those of quadratic regression weigh W as those of a
-    factorization machine weigh PPᵀ (see `models.quadratic`). An inapplicable regularizer is replaced.
+    Strengths are the same for every model: quadratic regression scales the penalty of W like that of PPᵀ in a
+    factorization machine (see `models.quadratic`). An inapplicable regularizer is replaced.
 
     Parameters
     ----------
     dataset : str or DataChoice
         A key of `DATASETS`.
     model : str or Model, optional
-        The model; by default that of the registry entry, or a factorization machine. Given by name it has the
-        parameters that suit the data.
+        The model; by default that of the registry entry, or a factorization machine. A model given by name
+        gets parameters appropriate for the data.
     """
     source = DataChoice.of(dataset)
     spec = source.spec
@@ -371,7 +368,7 @@ def suggested(dataset: str | DataChoice, model: str | Model | None = None) -> Ex
 
 
 def suited_settings(model: Model, task: Task) -> dict[str, Any]:
-    """Return the settings that suit a model and a task, independently of the data."""
+    """Return the settings for a model and a task, independent of the data."""
     settings = dict(model.suited)
     if model.suited_loss:
         settings["loss"] = model.suited_loss.get(task, model.suited_loss["binary"])

@@ -1,4 +1,4 @@
-"""Convert exceptions to sentences for users."""
+"""Conversion of exceptions to messages for users."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TypeVar
 NO_MEMORY = (
     "There is not enough memory for this run. Choose a smaller rank or data set, or fewer runs at a time."
 )
-LOST = f"The fit's process was ended from outside. {NO_MEMORY}"
+LOST = f"The process of the fit was killed. {NO_MEMORY}"
 
 Result = TypeVar("Result")
 
 
 def in_words(failure: BaseException) -> tuple[str, str]:
-    """Return a message, and the traceback; that of a ValueError, which is no defect, is empty."""
+    """Return a message and the traceback, which is empty for a ValueError."""
     if isinstance(failure, ValueError):
         return str(failure), ""
     details = "".join(traceback.format_exception(failure))
@@ -25,7 +25,7 @@ def in_words(failure: BaseException) -> tuple[str, str]:
 
 
 def attempt(call: Callable[[], Result]) -> tuple[Result | None, str, str]:
-    """Return what `call` returns, or None, a sentence, and the traceback of what should not have happened."""
+    """Return the result of `call`, or None, and the message and traceback of an exception."""
     try:
         return call(), "", ""
     except Exception as error:

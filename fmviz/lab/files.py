@@ -1,4 +1,4 @@
-"""Where runs and uploads are kept; files and pipes read up to a size limit, devices refused."""
+"""Paths of runs and uploads, and reading of files and pipes up to a size limit."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
     Parameters
     ----------
     path : path-like
-        The file, or ``-`` for the standard input.
+        The file, or ``-`` for standard input.
     most : float
         The maximum size; it is also limited to half of the free memory.
     advice : str
-        The advice at the end of the message on larger files.
+        Advice at the end of the message on larger files.
 
     Raises
     ------
     ValueError
-        If it is a device, is too large, or cannot be read.
+        If the path is a device, the file is too large, or it cannot be read.
     """
     standard = str(path) in (STANDARD_INPUT, "/dev/stdin")
     name = "Standard input" if standard else repr(str(path))
@@ -41,8 +41,7 @@ def read_input(path: str | Path, most: float = math.inf, advice: str = "") -> by
         status = os.stat(target)
         if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
             raise ValueError(
-                f"{name} is a device or a terminal, and these are not read. Give a file or a pipe, or - for "
-                "what is piped in."
+                f"{name} is a device or a terminal. Give a file or a pipe, or - for piped standard input."
             )
         limit = min(most, room := available_bytes() / 2)
         data = bytearray()
@@ -64,7 +63,7 @@ def expanded(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise ValueError(
-            f"{str(path)!r} cannot be used: the home directory of its ~ is unknown. Give the whole path."
+            f"{str(path)!r} cannot be used: the home directory of its ~ is unknown. Give the full path."
         ) from None
 
 
@@ -80,6 +79,6 @@ def default_path() -> Path:
 
 
 def data_folder() -> Path:
-    """Return the folder of uploads, ``runs-data`` beside ``runs.sqlite``; it may not exist yet."""
+    """Return the folder of uploads, ``runs-data`` next to ``runs.sqlite``; it may not exist."""
     store = default_path()
     return store.with_name(f"{store.stem}-data")

@@ -1,4 +1,4 @@
-"""Create a data set from an uploaded file: encode it, suggest settings for a first fit, and store it."""
+"""Data sets from uploaded files: encoding, suggested settings for a first fit, and storage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fmviz.lab.uploads.library import Upload
 from fmviz.tables.limits import UPLOADS
 from fmviz.tables.recipe import Recipe
 
-# The strengths of so many rows are had in a moment.
+# Maximum number of rows for quick strengths.
 _ROWS = 20_000
 
 
@@ -36,7 +36,7 @@ def import_upload(
         As `fmviz.lab.uploads.library.encoded`, or if the file is missing.
     """
     name, title = library.name_of(file, recipe), library.title_of(title)
-    # The first of two users who upload the same file owns it.
+    # The first user to upload a file owns it.
     if (known := library.find(name)) is not None:
         return known
     dataset = Dataset.of_table(library.encoded(file, recipe, should_stop), name, title)
@@ -59,12 +59,12 @@ def import_upload(
 
 
 def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
-    """Import a data set from its file unless it exists, in programs that repeat a run elsewhere.
+    """Import a data set from its file unless it exists; for programs that repeat a run elsewhere.
 
     Parameters
     ----------
     path : str
-        The file; read only if the data set is not stored here.
+        The file, read only if the data set is not stored.
     name : str
         The name of the data set.
     recipe : mapping
@@ -73,7 +73,7 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
     Raises
     ------
     ValueError
-        If the file cannot be read, or is a different one.
+        If the file is unreadable or a different one.
     """
     if library.find(name) is not None:
         return
@@ -82,14 +82,12 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
         data = read_input(path, UPLOADS.file)
     except ValueError as error:
         raise ValueError(
-            f"The data set {name} is not in {str(data_folder())!r}, and {error} Put its file there, or name "
-            "the run store beside it with FMVIZ_STORE."
+            f"The data set {name} is not in {str(data_folder())!r}, and {error} Put its file there, or set "
+            "FMVIZ_STORE to the run store next to it."
         ) from None
     file = library.keep_file(data)
     if library.name_of(file, expected) != name:
-        raise ValueError(
-            f"{path!r} is not the file that the data set {name} was made of. Put that one there."
-        )
+        raise ValueError(f"{path!r} is not the file of the data set {name}. Replace it by that file.")
     import_upload(file, expected, path)
 
 
@@ -97,9 +95,9 @@ def import_file(path: str, name: str, recipe: Mapping[str, Any]) -> None:
 
 
 def usual_settings(dataset: Dataset) -> dict[str, Any]:
-    """Return the settings of a first fit: the loss depends on the task, strengths are those of estimators.
+    """Return the settings of a first fit: a loss for the task, and the default strengths of the estimators.
 
-    Several outputs share the mean of their strengths.
+    Several outputs have the mean of their strengths in common.
     """
     settings: dict[str, Any] = {
         "rank": 10,
@@ -121,7 +119,7 @@ def usual_settings(dataset: Dataset) -> dict[str, Any]:
 
 
 def suggest(experiment: Experiment) -> None:
-    """Suggest the strengths of a first fit to an upload, and its model, from now on."""
+    """Store the strengths and the model of a first fit as suggestions of an upload."""
     upload = library.find(experiment.dataset.name)
     if upload is not None:
         chosen = {name: getattr(experiment, name) for name in (*STRENGTHS, "init_scale", "start")}

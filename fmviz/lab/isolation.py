@@ -1,8 +1,8 @@
-"""Isolate a process from files, the network and other processes, as far as the Linux kernel allows it.
+"""Isolation of a process from files, the network and other processes, as far as the Linux kernel allows.
 
-A process calls `enter_namespaces`, and its descendant that reads an untrusted file calls `restrict` before.
-What the kernel refuses, in a container for instance, is skipped. `trespass`, called in the isolated process,
-tests what is in force.
+A process calls `enter_namespaces`; its descendant calls `restrict` before reading an untrusted file.
+Protections refused by the kernel, for instance in a container, are skipped. `trespass`, called in the
+isolated process, tests the protections.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# System calls; they have these numbers on all processors but Alpha's.
+# System call numbers, the same on all processors except Alpha.
 _IO_URING_SETUP, _MOUNT_SETATTR, _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 425, 442, 444, 445, 446
 # Namespaces of `unshare`, and options of `prctl`.
 _USER, _NETWORK, _PROCESSES, _MOUNTS = 0x10000000, 0x40000000, 0x20000000, 0x20000
 _NO_NEW_PRIVILEGES, _SECCOMP = 38, 22
-# Landlock's rights: how many there are, by the version that introduced the last, and those to read.
+# Landlock's rights: their number by version, and the rights to read.
 _N_RIGHTS, _READ_FILE, _READ_FOLDER = {1: 13, 2: 14, 3: 15, 5: 16}, 1 << 2, 1 << 3
 # Operations of the filters of seccomp.
 _LOAD, _EQUAL, _AT_LEAST, _END = 0x20, 0x15, 0x35, 0x06
-# The processor in the notation of seccomp, and its number of the system call `socket`.
+# The processor in the notation of seccomp, and the number of its system call `socket`.
 _SOCKET = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 PROTECTIONS = {
-    "read": ("read the run store or other files of yours", "Landlock"),
+    "read": ("read the run store or other personal files", "Landlock"),
     "write": ("write, truncate or delete files", "Landlock or a mount namespace"),
     "permissions": ("change the permissions of files", "a mount namespace"),
     "network": ("use the network", "seccomp or a network namespace"),
     "programs": ("leave programs running", "a process namespace"),
     "environment": ("read the environment of other processes", "Landlock or a user namespace"),
 }
-"""The actions that `trespass` attempts, and what prevents each."""
+"""The actions attempted by `trespass`, with the mechanism that prevents each."""
 _libc: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def enter_namespaces() -> None:
-    """Enter new namespaces, in which file systems are read-only; a forked process is the first of its own.
+    """Enter new namespaces with read-only file systems; the next forked process is its first.
 
-    No user is mapped into the user namespace: its owner still reads a file, and nobody creates files. The
-    process must have a single thread.
+    No user is mapped into the user namespace: owners can still read files, but not create any. The process
+    must have a single thread.
     """
     for namespace in (_USER, _NETWORK, _PROCESSES):
         _libc.unshare(namespace)
@@ -56,8 +56,8 @@ def enter_namespaces() -> None:
 
 
 def restrict() -> None:
-    """Give up privileges, sockets, programs, and files other than those of Python and its libraries."""
-    import resource  # Windows has none.
+    """Drop privileges, sockets, programs, and access to files other than Python and its libraries."""
+    import resource  # Not on Windows.
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -65,22 +65,22 @@ def restrict() -> None:
     _restrict_files(_libc.syscall)
     if platform.machine() in _SOCKET:
         _restrict_sockets(*_SOCKET[platform.machine()])
-    # None of the capabilities, of root or in a user namespace, which could undo this; the first is a version.
+    # Drop all capabilities, which could undo this; the first number is a version.
     _libc.capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
 
 
 def _restrict_files(syscall: Callable[..., int]) -> None:
-    """Allow only to read libraries, by Landlock; running programs is a right that is not given."""
+    """Allow only reading of libraries, by Landlock; running programs is not allowed."""
     version = syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
     n_rights = max((n for since, n in _N_RIGHTS.items() if since <= version), default=0)
-    # Also TCP, from version 4 on, and abstract sockets and signals, from version 6 on.
+    # Also TCP since version 4, and abstract sockets and signals since version 6.
     rules = struct.pack("3Q", (1 << n_rights) - 1, 3 * (version >= 4), 3 * (version >= 6))
     ruleset = syscall(_CREATE_RULESET, rules, ctypes.c_size_t(len(rules)), 0)
     paths = {
-        # The system's.
+        # System libraries.
         *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo"),
         *("/etc/ld.so.cache", "/etc/localtime", "/proc/meminfo"),
-        # Those of Python, of what is installed, and of fmviz.
+        # Python, installed packages, and fmviz.
         *(f"{prefix}/{name}" for prefix in (sys.prefix, sys.base_prefix) for name in ("lib", "lib64")),
         *(path for path in sys.path if path.endswith("-packages")),
         str(Path(__file__).resolve().parents[1]),
@@ -92,12 +92,12 @@ def _restrict_files(syscall: Callable[..., int]) -> None:
 
 
 def _restrict_sockets(processor: int, number: int) -> None:
-    """Refuse new sockets by seccomp, also those of the file system, which need no network."""
+    """Refuse new sockets by seccomp, including Unix sockets, which need no network."""
     program = [
         (_LOAD, 0, 0, 4),
         (_EQUAL, 0, 2, processor),
         (_LOAD, 0, 0, 0),
-        (_AT_LEAST, 0, 1, 1 << 30),  # Another set of numbers, x32.
+        (_AT_LEAST, 0, 1, 1 << 30),  # The x32 system calls.
         (_END, 0, 0, 0x80000000),  # Killed.
         (_EQUAL, 2, 0, number),
         (_EQUAL, 1, 0, _IO_URING_SETUP),
@@ -109,14 +109,14 @@ def _restrict_sockets(processor: int, number: int) -> None:
 
 
 def trespass(files: Sequence[str], server: int) -> list[str]:
-    """Attempt what an isolated process cannot do, and return the keys of `PROTECTIONS` that succeeded.
+    """Attempt forbidden actions, and return the keys of `PROTECTIONS` that succeeded.
 
     Parameters
     ----------
     files : sequence of str
-        The files to read, the first of which is also to be damaged.
+        Files to read; the first is also the target of writes.
     server : int
-        The process whose environment is to be read.
+        Process id whose environment is to be read.
     """
     attempts: list[tuple[str, Callable[[], Any]]] = [
         *(("read", partial(os.open, path, os.O_RDONLY)) for path in files),

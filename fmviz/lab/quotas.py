@@ -28,7 +28,7 @@ def _limit(name: str, default: float) -> float:
     if not (text := os.environ.get(name, "").strip()):
         return default
     if (match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]b)", text, re.IGNORECASE)) is None:
-        raise ValueError(f"{name} is {text!r}; give a number with its unit, such as 500 MB or 2 GB.")
+        raise ValueError(f"{name} is {text!r}; give a number with a unit, such as 500 MB or 2 GB.")
     return float(match[1]) * _UNITS[match[2].lower()]
 
 
@@ -38,7 +38,8 @@ class WeighedCache(Generic[Value]):
     Parameters
     ----------
     most : int
-        The maximum number of values. They take at most a quarter of `memory_limit`, but the last one is kept.
+        Maximum number of values. They take at most a quarter of `memory_limit`; the last value is always
+        kept.
     weigh : callable
         Returns the size of a value in bytes.
     """

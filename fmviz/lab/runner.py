@@ -1,4 +1,4 @@
-"""Prepare and run an experiment, and compute the metrics of its snapshots."""
+"""Preparation and execution of experiments, and metrics of their snapshots."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _GAP_EVERY = 10
 Rows = tuple[Design, np.ndarray]
 Split = tuple[Dataset, Rows, Rows | None, tuple[np.ndarray, np.ndarray]]
 
-# Runs of a sweep, and repeated runs on a page, mostly share their rows.
+# Runs of a sweep, and repeated runs on a page, mostly use the same rows.
 _splits: WeighedCache[Split] = WeighedCache(
     2, lambda split: sum(rows[0].n_bytes for rows in split[1:3] if rows)
 )
@@ -48,7 +48,7 @@ _datasets: WeighedCache[Dataset] = WeighedCache(8, lambda dataset: dataset.n_byt
 
 
 def load_dataset(name: str | DataChoice, **params: Any) -> Dataset:
-    """Load a data set by name or by its value, cached in memory."""
+    """Load a data set by name or `DataChoice`, cached in memory."""
     source = DataChoice.of(name, params)
     return _datasets.get(source, source.load)
 
@@ -64,22 +64,22 @@ def too_large(experiment: Experiment) -> str | None:
 
 
 def cost_note(experiment: Experiment) -> str | None:
-    """Return a sentence on the cost of a run if it is unusually high, else None."""
+    """Return a note on the cost of a run if it is unusually high, else None."""
     if experiment.why_not() is not None or (d := _n_features(experiment)) is None:
         return None
     return compatibility.cost_note(experiment.formulation, d, experiment.rank, experiment.solver)
 
 
 def _n_features(experiment: Experiment) -> int | None:
-    """Return d if a run may cost more than its data, else None; also None if the data are unavailable."""
+    """Return d if a run may be costly, else None; also None if the data are unavailable."""
     machine = experiment.model
     cheap = machine.factorised and not machine.columnar
     if cheap and experiment.regularizer.exact_prox:
-        return None  # Not worth loading the data.
+        return None  # Cheap in any case.
     try:
         return int(load_dataset(experiment.dataset).X.shape[1])
     except ValueError:
-        return None  # Reported when the run is started.
+        return None  # Reported at the start of the run.
 
 
 def _rows(source: DataChoice, share: float, seed: int) -> Split:
@@ -87,7 +87,7 @@ def _rows(source: DataChoice, share: float, seed: int) -> Split:
     rows = train, held_out = split(len(dataset.y), share, seed, dataset.row_groups)
     if not held_out.size:
         return dataset, (Design(dataset.X), dataset.y), None, rows
-    # Contamination is for training; validation uses the true targets.
+    # Only training targets are contaminated.
     truth = dataset.y if dataset.true_y is None else dataset.true_y
     kept = (Design(dataset.X[held_out]), truth[held_out])
     return dataset, (Design(dataset.X[train]), dataset.y[train]), kept, rows
@@ -101,7 +101,7 @@ def problem_of(experiment: Experiment, design: Design, y: Any) -> Problem:
         loss=experiment.loss,
         penalty=experiment.regularizer,
         model=experiment.model,
-        # The linear model, of rank 0, is not supported here.
+        # Linear models, of rank 0, are not supported.
         rank=whole_number("rank", experiment.rank, 1, 10_000),
         lambda_w=experiment.lambda_w,
         lambda_p=experiment.lambda_p,
@@ -113,7 +113,7 @@ def problem_of(experiment: Experiment, design: Design, y: Any) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A prepared experiment: its data, split, and its problem.
+    """A prepared experiment: data, split and problem.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Run:
     rows : (int ndarray, int ndarray)
         Which rows of the data the training rows and the validation rows are.
     schedule : Schedule
-        The changes of strengths; more may be added during training.
+        The changes of strengths; training can add more.
     begin : Parameters, optional
         The start, if it was estimated together with caps.
     """
@@ -143,7 +143,7 @@ class Run:
 
     @classmethod
     def prepare(cls, experiment: Experiment) -> Run:
-        """Load the data of an experiment and build its problem, with estimated caps if it asks for them."""
+        """Load the data of an experiment and build its problem, with estimated caps for `caps` "auto"."""
         return cls.loaded(experiment).with_caps(find=partial(found_caps.find_cached, starts=False))
 
     @classmethod
@@ -160,7 +160,7 @@ class Run:
 
     @property
     def caps_missing(self) -> bool:
-        """Whether caps and a start are still to be estimated from the data."""
+        """Whether caps and a start must still be estimated."""
         return self.experiment.finds_caps and self.begin is None and self.problem.n_machines is None
 
     def with_caps(
@@ -168,7 +168,7 @@ class Run:
         should_stop: Callable[[], bool] = never,
         find: Callable[..., tuple[Problem, Parameters | None]] = found_caps.find_cached,
     ) -> Run:
-        """Return the run with caps estimated from its data, if its experiment asks for them.
+        """Return the run with caps estimated from its data, for `caps` "auto".
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Run:
         return (None, None) if groups is None else (groups[self.rows[0]], groups[self.rows[1]])
 
     def of_output(self, c: int) -> Run:
-        """Return the run of one of several outputs; a run with a single output is returned as it is."""
+        """Return the run of one of several outputs; a run with a single output is returned unchanged."""
         if self.problem.n_machines is None:
             return self
         kept = self.validation
@@ -209,7 +209,7 @@ class Run:
         return replace(self, dataset=data, problem=problem, validation=kept)
 
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
-        """Train, and yield snapshots with the metrics of `measure`.
+        """Train, and yield snapshots with metrics by `measure`.
 
         `checkpoints` are the keywords ``resume``, ``keep`` and ``leave`` of `fmviz.engine.drive.iterate`.
         """
@@ -230,13 +230,13 @@ class Run:
         return run._measured_snapshot(last)
 
     def _with_start(self, should_stop: Callable[[], bool], resume: Any) -> Run:
-        """Return the run with its caps; a resumed run needs no start, so that known caps suffice."""
+        """Return the run with its caps; a resumed run needs no start and can use cached caps."""
         if resume is not None and self.caps_missing:
             return replace(Run.prepare(self.experiment), schedule=self.schedule)
         return self.with_caps(should_stop)
 
     def _measured_snapshot(self, snapshot: Snapshot) -> Snapshot:
-        """Return a snapshot with its metrics, and with a note on a converged fit without interactions."""
+        """Return a snapshot with its metrics, and a note if a converged fit has no interactions."""
         figures = {**snapshot.metrics, **self.measure(snapshot.parameters)}
         status = snapshot.status
         if status is not None and status.converged:
@@ -251,7 +251,7 @@ class Run:
         """Train within a budget, and yield snapshots without metrics."""
         run = self._with_start(should_stop, checkpoints.get("resume"))
         experiment = run.experiment
-        # The split has a random stream of its own, so that the start does not depend on it.
+        # The split has a separate random stream: the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
         solver = chosen_solver(run.problem, experiment.solver)
         start, warm = run.begin, experiment.start == "warm"
@@ -276,7 +276,7 @@ class Run:
         )
 
     def _warm_start(self, should_stop: Callable[[], bool]) -> Parameters:
-        """Return the end of the fit at the next weaker strength of the grid, as `fmviz.paths.walk` does."""
+        """Return the solution at the next weaker strength of the grid, as `fmviz.paths.walk` does."""
         strength, problem, experiment = self.problem.lambda_sparse, self.problem, self.experiment
         first = weakest(problem)
         below = [other for other in grid(first, max(first, strength)) if other < strength]
@@ -295,10 +295,10 @@ class Run:
                 raise StoppedError
             return last.parameters
 
-        # Runs of a file, or on all rows, are of other data than their experiment names.
+        # Runs of a file, or on all rows, use other data than their experiment names.
         return _ends.get((own, ref(problem.design)), end)
 
-    # The start may overflow, as the status reports.
+    # The start may overflow; the status reports it.
     @np.errstate(over="ignore", invalid="ignore")
     def measure(self, parameters: Parameters) -> dict[str, float]:
         """Return prediction metrics, and recovery metrics if the truth is known."""
@@ -315,7 +315,7 @@ class Run:
             self._recovery(self.dataset.of_output(c), *model.of_output(parameters, c))
             for c in range(model.n_outputs_of(parameters))
         ]
-        # Recovered means recovered in all outputs.
+        # Recovered in all outputs.
         return figures | {
             name: float((np.min if "recovered" in name else np.mean)([recovery[name] for recovery in each]))
             for name in each[0]
@@ -344,7 +344,7 @@ class Run:
         return recovered
 
     def confusion(self, parameters: Parameters) -> tuple[np.ndarray, str]:
-        """Return the confusion matrix, shape (C, C), and which rows it counts, "validation" or "training"."""
+        """Return the confusion matrix, shape (C, C), and the kind of rows, "validation" or "training"."""
         known = self.validation
         design, y = (self.problem.design, self.problem.y) if known is None else known
         chosen = Target.of(self.dataset.target_of(y)).chosen(self.problem.model.scores(design, parameters))
@@ -374,7 +374,7 @@ def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interact
 
 
 def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> dict[str, float]:
-    """Return the used interactions and features of every order of a model with several."""
+    """Return the used interactions and features per order, for models with several orders."""
     if len(by_order) < 2:
         return {}
     counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
@@ -416,12 +416,12 @@ def prepare(
     Raises
     ------
     ValueError
-        If the loss does not suit the target, or the settings do not suit each other.
+        If the loss does not fit the target, or the settings are incompatible.
     """
     if experiment.loss.task == "binary" and dataset.task == "regression":
         raise ValueError(
             f"The {experiment.loss.label.lower()} loss needs classes, but the target "
-            f"{dataset.target_name!r} is a number. Choose the squared or the Huber loss."
+            f"{dataset.target_name!r} is numeric. Choose the squared or the Huber loss."
         )
     X, y = dataset.X, dataset.y
     problem = problem_of(experiment, Design(X[train]), dataset.target_of(y[train]))

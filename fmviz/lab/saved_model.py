@@ -1,4 +1,4 @@
-"""Save a fitted model with the encoding of its table, load it, and predict."""
+"""Saved models: a fit with the encoding of its table, for prediction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Averaged:
 
 @dataclass(frozen=True)
 class _About:
-    """What a file says of its arrays, as JSON has it."""
+    """The JSON description of the arrays in a file."""
 
     model: str
     model_params: dict[str, Any]
@@ -57,9 +57,9 @@ class SavedModel:
     parameters : Parameters
         The fitted parameters.
     model : str
-        A name of `fmviz.engine.models.MODELS`.
+        A key of `fmviz.engine.models.MODELS`.
     model_params : mapping
-        The model's own parameters.
+        The parameters of the model.
     target : Target
         The encoding of the target.
     feature_names : tuple of str
@@ -67,17 +67,17 @@ class SavedModel:
     encoder : TableEncoder or None
         The encoder of a table; None if the features were given as numbers.
     averaged : Posterior or None
-        Posterior samples that predict instead of `parameters`, if they predict better.
+        Posterior samples used for prediction instead of `parameters`, if they predict better.
     base : {"auto", "0", "1"}
         The index of the first feature of a libsvm file.
     loss : str
-        A name of `fmviz.engine.losses.LOSSES`; empty for posterior samples.
+        A key of `fmviz.engine.losses.LOSSES`; empty for posterior samples.
     group : str
         The column whose values stayed together in splits of the training data; empty without one.
 
     Examples
     --------
-    ``SavedModel.load("rides/model.npz")`` reads what ``fmviz fit --output rides`` wrote. From Python:
+    ``SavedModel.load("rides/model.npz")`` reads the output of ``fmviz fit --output rides``. From Python:
 
     >>> import pandas as pd
     >>> from fmviz import Experiment
@@ -108,7 +108,7 @@ class SavedModel:
     group: str = ""
 
     def save(self, path: str | Path | IO[bytes]) -> None:
-        """Write an NPZ file with the parameters, and everything else as JSON in ``about``."""
+        """Write an NPZ file with the parameters, and all other fields as JSON in ``about``."""
         about = {
             "model": self.model,
             "model_params": dict(self.model_params),
@@ -150,14 +150,14 @@ class SavedModel:
         except UNREADABLE as error:
             missing = "it lacks " if isinstance(error, KeyError) else ""
             raise ValueError(
-                f"{str(path)!r} is no model that this `fmviz fit` has written, or is damaged. "
-                f"Found: {missing}{error}. Give the folder of its --output, or the model.npz in that, or fit "
-                "the model again."
+                f"{str(path)!r} is not a model file of this version of `fmviz fit`, or is damaged: "
+                f"{missing}{error}. Give the folder of its --output, or the model.npz in it, or fit the "
+                "model again."
             ) from error
         return read
 
     def _check(self) -> None:
-        """Raise ValueError where model, features, target and samples do not belong together."""
+        """Raise ValueError if model, features, target and samples are inconsistent."""
         n_outputs, names = self.target.engine.n_outputs, self.feature_names
         if self.loss:
             get_loss(self.loss)
@@ -212,8 +212,9 @@ class SavedModel:
     def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
         """Return scores, shape (N,) or (N, m), NaN in rows with a missing value, and notes on the rows.
 
-        The score of a regression is the encoded target. Of two classes the sign decides, and under the
-        logistic loss 1/(1 + exp(−score)) is the probability of the second; more classes have a score each.
+        The score of a regression is the encoded target. For two classes the sign of the score is the class,
+        and under the logistic loss 1/(1 + exp(−score)) is the probability of the second. More classes have
+        one score each.
         """
         if self.encoder is None:
             return self._scored(data), []
@@ -226,7 +227,7 @@ class SavedModel:
 
 
 def _read_parameters(arrays: Arrays, about: _About) -> Parameters:
-    """Return the parameters of a file; raises ValueError unless they are those of its model, and finite."""
+    """Return the parameters of a file; ValueError unless they fit its model and are finite."""
     shapes = {name: shape for name, shape in arrays.shapes.items() if name != "about"}
     shapes = {name: shape for name, shape in shapes.items() if not name.startswith(_SAMPLES)}
     model = get_model(about.model, about.model_params)
@@ -238,7 +239,7 @@ def _read_parameters(arrays: Arrays, about: _About) -> Parameters:
 
 
 def _read_samples(arrays: Arrays, about: _About) -> Posterior | None:
-    """Return the samples of a file, if it has any; raises ValueError unless they belong together."""
+    """Return the samples of a file, if any; ValueError if they are inconsistent."""
     if about.averaged is None and f"{_SAMPLES}P" not in arrays.shapes:
         return None
     P, w, intercept = (arrays.shapes[f"{_SAMPLES}{name}"] for name in _SAMPLED)
@@ -249,5 +250,5 @@ def _read_samples(arrays: Arrays, about: _About) -> Posterior | None:
     if not all(np.isfinite(values).all() for values in samples.values()):
         raise ValueError("its samples are not finite")
     if about.averaged is None or any(values.dtype.kind != "f" for values in samples.values()):
-        raise ValueError("its samples are not described, or no floating-point numbers")
+        raise ValueError("its samples have no description, or are not floating-point numbers")
     return Posterior(**samples, binary=about.averaged.binary)

@@ -1,4 +1,4 @@
-"""Read, describe and encode untrusted files in a subprocess with time and memory limits."""
+"""Reading and encoding of untrusted files in a subprocess with time and memory limits."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from fmviz.tables.recipe import Recipe, columns_of
 from fmviz.tables.source import Reading, Source
 from fmviz.tables.target import Target
 
-# The limits in bytes and seconds: a constant, and a multiple of the size. Tables of short words take most.
+# Limits in bytes and seconds: a constant plus a multiple of the size. Tables of short words need most.
 _MEMORY, _MEMORY_EACH = 600e6, 18.0
 _SECONDS, _SECONDS_EACH = 20.0, 4e-7
 _PLAIN = ("X", "y", "rows", "dropped", "group", "row_groups")
 
 
 def read_confined(data: bytes, asked: Reading, name: str, within: Limits) -> Source:
-    """Read a file as `fmviz.tables.files.read`, within time and memory limits by its size.
+    """Read a file by `fmviz.tables.files.read`, within time and memory limits that depend on its size.
 
     Raises
     ------
     ValueError
-        As `read`, or if a limit is exceeded.
+        See `read`; also if a limit is exceeded.
     """
     return _source(_read(False, data, asked, name, within, never))
 
@@ -41,13 +41,13 @@ def read_confined(data: bytes, asked: Reading, name: str, within: Limits) -> Sou
 def describe_confined(
     data: bytes, asked: Reading, should_stop: Callable[[], bool] = never
 ) -> tuple[Source, tuple[Column, ...]]:
-    """Read a file as `read_confined`, and infer what its columns hold."""
+    """Read a file by `read_confined`, and infer its column types."""
     parts = _read(True, data, asked, "The file", UPLOADS, should_stop)
     return _source(parts), tuple(checked(Column, column) for column in parts["columns"])
 
 
 def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:
-    """Encode all rows as `fmviz.tables.encoded.encode`, within the limits of uploads."""
+    """Encode all rows by `fmviz.tables.encoded.encode`, within the limits of uploads."""
     parts = _confined(_encoded_parts, source, recipe, n_bytes=source.n_bytes, should_stop=should_stop)
     encoder = parts["encoder"]
     return Encoded(
@@ -62,7 +62,7 @@ def _read(
     describe: bool, data: bytes, asked: Reading, name: str, within: Limits, should_stop: Callable[[], bool]
 ) -> dict[str, Any]:
     limits: dict[str, Any] = {"name": name, "should_stop": should_stop}
-    # Its size is known only after decompression.
+    # The size is known only after decompression.
     if data.startswith(GZIP):
         data = _confined(_unfolded_parts, data, name, within, n_bytes=len(data), **limits)["data"]
     return _confined(_source_parts, describe, data, asked, name, within, n_bytes=len(data), **limits)

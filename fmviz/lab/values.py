@@ -1,4 +1,4 @@
-"""Convert setting values to and from links, JSON, TOML and Python source."""
+"""Conversion of setting values to and from links, JSON, TOML and Python source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fmviz.engine.schedule import Change, changes_of
 
 
 def changes_to_text(changes: Iterable[Change]) -> str:
-    """Return for instance ``"50:lambda_sparse:0.1,80:lambda_p:2.0"``; values survive exactly."""
+    """Return changes as text without loss, for instance ``"50:lambda_sparse:0.1,80:lambda_p:2.0"``."""
     return ",".join(f"{epoch}:{name}:{value!r}" for epoch, name, value in changes)
 
 
@@ -28,8 +28,8 @@ def changes_from_text(text: str) -> tuple[Change, ...]:
             changes.append((int(epoch), name.strip(), float(value)))
         except ValueError:
             raise ValueError(
-                f"changes: {item!r} is no change of a strength; write the epoch after which it is made, the "
-                "name and the new value, for instance 50:lambda_sparse:0.1."
+                f"changes: {item!r} is not a change of a strength; give epoch, name and new value, for "
+                "instance 50:lambda_sparse:0.1."
             ) from None
     return changes_of(changes)
 
@@ -46,14 +46,14 @@ def _unless_wrong(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 @dataclass(frozen=True)
 class ValueType:
-    """How values of one type are written in links.
+    """Conversions of values of one type in links.
 
     Attributes
     ----------
     to_text : callable
-        Converts a value to text, without loss.
+        Converts a value to text without loss.
     from_text : callable
-        Converts text to a value. Text that is invalid may be returned as it is: the setting rejects it.
+        Converts text to a value. Invalid text may be returned unchanged: the setting rejects it.
     """
 
     to_text: Callable[[Any], str] = str
@@ -81,18 +81,18 @@ TYPES: dict[str, ValueType] = {
     ),
     "changes": ValueType(changes_to_text, changes_from_text),
 }
-"""Types by the kind of a setting: those of `fmviz.engine.settings.ParamSpec`, and further ones of pages."""
+"""Conversions by kind of setting: those of `fmviz.engine.settings.ParamSpec` and of pages."""
 
 _KINDS = {bool: "bool", int: "int", float: "float"}
 
 
 def to_query(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return settings that are strings, numbers and booleans as query parameters of a link."""
+    """Return settings (strings, numbers and booleans) as query parameters of a link."""
     return {name: TYPES[_KINDS.get(type(value), "text")].to_text(value) for name, value in settings.items()}
 
 
 def plain(value: Any, *, finite: bool = True) -> Any:
-    """Convert a value, recursively, to the types of JSON; with `finite` NaN and infinities become None."""
+    """Convert a value recursively to JSON types; with `finite`, NaN and infinities become None."""
     if isinstance(value, Mapping):
         return {str(name): plain(item, finite=finite) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -103,8 +103,8 @@ def plain(value: Any, *, finite: bool = True) -> Any:
 
 
 def to_toml(value: Any) -> str:
-    """Return strings, numbers, booleans and lists of these as TOML, written as in JSON."""
-    # TOML escapes one more character.
+    """Return strings, numbers, booleans and lists of these as TOML, in JSON syntax."""
+    # TOML escapes one more character than JSON.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -283,9 +283,9 @@ def test_who_comes_late_waits_in_line(monkeypatch):
     first, second, third, fourth = (manager.start(SHORT, owner=str(n)) for n in range(4))
     assert [job.view().message for job in (third, fourth)] == [
         "Waiting: 1st in line.",
-        "Waiting: 2nd in line.",
+        "Waiting: 2nd in the queue.",
     ]
-    with pytest.raises(TooManyJobsError, match="2 runs wait for this server already"):
+    with pytest.raises(TooManyJobsError, match=r"queue of this server is full \(2 runs\)"):
         manager.start(SHORT, owner="late")
     executor.run(4)
     assert third.view().state is TaskState.QUEUED
@@ -377,7 +377,7 @@ def test_an_orphan_pauses_and_is_dropped_later(monkeypatch):
     time.sleep(0.03)
     executor.run()
     assert job.state is TaskState.PAUSED
-    assert "nobody had looked" in job.view().message
+    assert "no page had shown this run" in job.view().message
     job.play()
     assert job.state.active
     job.pause()

@@ -152,6 +152,6 @@ def test_flipped_labels_are_ranked_by_a_fit_to_the_rows_that_are_kept():
     experiment = suggested(errors, "fm")
     suspicion = suspicious_rows(experiment, Run.prepare(experiment).end().parameters)
     assert suspicion.logistic
-    assert "A logistic fit to the others ranks the rows" in suspicion.message
+    assert "Rows are ranked by a logistic fit to the others" in suspicion.message
     assert 0 < suspicion.aside.sum() < 40
     assert suspicion.errors.wrong[suspicion.listed[:27]].mean() >= 0.8

@@ -9,7 +9,7 @@ def test_the_header_names_link_data_and_versions():
     code = with_header(
         "print(1)\n", "A run", link="http://x/train?seed=1", data={"d": "ab"}, versions={"v": "1"}
     )
-    assert code.startswith("# A run\n# http://x/train?seed=1\n# data d ab\n# made with v 1\n# Needs fmviz")
+    assert code.startswith("# A run\n# http://x/train?seed=1\n# data d ab\n# made with v 1\n# Requires fmviz")
     assert code.endswith("\n\nprint(1)\n")
 
 

@@ -28,7 +28,7 @@ def forged(path, arrays, about):
 
 def refused(path, words):
     with pytest.raises(
-        ValueError, match=r"t\.npz' is no model .* is damaged\. Found: .*Give the folder"
+        ValueError, match=r"t\.npz' is not a model file .* is damaged: .*Give the folder"
     ) as failure:
         SavedModel.load(path)
     assert words in str(failure.value)

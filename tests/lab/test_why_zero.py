@@ -66,7 +66,7 @@ def test_zero_rows_are_held_by_their_norms(regularizer):
     assert story.first.threshold[0] == pytest.approx(expected)
     assert story.first.stays_zero.all()
     assert "is zero in every column of P" in story.sentence(NAMES)
-    assert "at most the threshold" in story.reason(NAMES)
+    assert "within the threshold" in story.reason(NAMES)
 
 
 def test_supports_are_compared_by_structure():

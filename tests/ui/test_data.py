@@ -68,7 +68,7 @@ def test_a_link_shows_the_same_in_another_session():
     other = page("data", **link)
     assert address(other) == {**link, "columns": corrections.replace(", ", ",").replace(": ", ":")}
     assert metrics(other)["Features"] == "4"
-    assert "Whether it is **no**" in words(other)
+    assert "Binary target: **no**" in words(other)
     assert other.number_input(key="data_rank").value == 7
 
 
@@ -139,7 +139,7 @@ def test_what_cannot_be_encoded_has_a_way_on(sentences):
     sentences(app, "data", "three classes")
     assert not app.button(key="data_read").disabled
     choose(app, data_positive="Kiel")
-    assert "Whether it is **Kiel**, as in 40 rows" in words(app)
+    assert "Binary target: **Kiel** in 40 rows" in words(app)
     choose(app, data_task="regression")
     sentences(app, "data", "no numbers to predict")
     assert app.button(key="data_read").disabled
@@ -194,7 +194,7 @@ def test_only_who_brought_a_set_deletes_it_after_a_warning():
     app, name = kept()
     drawn = {button.key for button in page("data", dataset=name).run().button}
     assert drawn & {f"data_open_{name}", f"data_delete_{name}"} == {f"data_open_{name}"}
-    assert "**people.csv** and its file go for good" in words(app)
+    assert "Deletes **people.csv** and its file" in words(app)
     press(app, f"data_delete_{name}")
     assert "was deleted" in words(app)
     assert "dataset" not in address(app)
@@ -254,14 +254,14 @@ def test_a_libsvm_file_is_read():
     app = brought("1 0:0.5 3:2\n-1 2:1\n" * 20, "points.svm")
     assert (metrics(app)["Rows"], metrics(app)["Features"]) == ("40", "4")
     choose(app, data_positive="-1")
-    assert r"Whether it is **\-1**, as in 20 rows" in words(app)
+    assert r"Binary target: **\-1** in 20 rows" in words(app)
 
 
 def test_words_of_others_are_shown_as_they_are():
     app = choose(
         brought(CSV.replace("Kiel", ":red[**Kiel**]")), data_target="town", data_positive=":red[**Kiel**]"
     )
-    assert r"Whether it is **\:red\[\*\*Kiel\*\*\]**" in words(app)
+    assert r"Binary target: **\:red\[\*\*Kiel\*\*\]**" in words(app)
 
 
 @pytest.mark.slow

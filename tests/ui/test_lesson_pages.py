@@ -51,7 +51,7 @@ def can_be_run(query: dict[str, str]) -> None:
 
 def test_a_lesson_is_walked_from_prediction_to_answer(store):
     app = press(page("lessons"), "lessons_begin_prox")
-    assert "A step, then a shrink" in words(app)
+    assert "A gradient step, then shrinkage" in words(app)
     assert address(app)["lesson"] == "prox"
     app.switch_page("pages/prox.py").run()  # AppTest forgets where the program went.
     press(app, "lesson_next")
@@ -89,11 +89,11 @@ def test_a_wrong_choice_is_told_the_truth_and_a_run_is_started(store):
     app = page("prox", lesson="lambda", step="2")  # Nothing else in the link: the step's own page and state.
     app.switch_page("pages/train.py").run()
     assert app.button(key="lesson_next")
-    assert "A hundred times dearer" in words(app)
+    assert "A hundred times the price" in words(app)
     assert not store.runs()
     click(app, "Both errors fall")
     (message,) = [item.value for item in app.info if "Incorrect" in item.value]
-    assert "On training rows it rises, on the others it falls" in message
+    assert "The training error rises, the validation error falls" in message
     (run,) = store.runs()
     assert f"{run.last['used_interactions']:,} interactions" in words(app)
 
@@ -113,7 +113,7 @@ def test_the_end_says_what_was_learnt_and_leads_on(store):
     assert "Soft thresholding" in words(app)
     press(app, "lesson_following")
     assert address(app)["lesson"] == lessons()["prox"].next
-    assert "Sparse where?" in words(app)
+    assert "Where must zeros be?" in words(app)
 
 
 def test_a_new_session_begins_with_what_the_browser_remembers(store, monkeypatch):

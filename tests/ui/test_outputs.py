@@ -52,12 +52,12 @@ def test_three_classes_and_two_labels_of_a_table_are_taken(store, monkeypatch):
     app = choose(page("data"), data_paste=CSV)
     press(app, "data_use_paste")
     choose(app, data_target="kind")
-    assert "3 classes, each with a machine of its own" in words(app)
+    assert "3 classes, one machine each" in words(app)
     choose(app, data_task="ordinal")
     assert "3 ordered classes" in words(app)
     choose(app, data_target="hot")
     app.multiselect[0].set_value(["wet"]).run()
-    assert "2 labels, each with a machine of its own: **hot** (20), **wet** (19)" in words(app)
+    assert "2 labels, one machine each: **hot** (20), **wet** (19)" in words(app)
 
 
 def test_a_shared_basis_shows_its_bases_and_its_gap(store):

@@ -78,11 +78,11 @@ def test_ours_stands_where_nothing_was_run(executor, store):
     other = next(item for item in BUDGETS if item != budget)
     for asked in BUDGETS:
         app = page(artefact=NAME, budget=asked)
-        assert f"made by `python -m fmviz paper {NAME} --budget {budget}` with fmviz" in words(app)
+        assert f"computed by `python -m fmviz paper {NAME} --budget {budget}` with fmviz" in words(app)
         assert app.button(key="paper_run").label == "Run again"
         assert chart(app)["data"]
     keep_result(store, last_kept(ARTEFACTS[NAME], budget).to_dict() | {"budget": other})
-    assert words(page()).count("Last run of 20") == 1, "what was run here stands before it"
+    assert words(page()).count("Last run: 20") == 1, "what was run here stands before it"
 
 
 def test_what_will_be_checked_is_said_before_the_first_run(executor, sentences):
@@ -119,7 +119,7 @@ def test_statements_deviations_and_the_program_are_shown(executor):
     assert list(app.dataframe[0].value["Deviation"]) == [0.0, -0.85, 0.0, 0.0]
     assert any("# data P, seed 0 " in block.value for block in app.code)
     assert [expander.label for expander in app.expander][-3:] == [
-        "What differs from the paper (4)",
+        "Differences from the paper (4)",
         "The numbers",
         "Copy as Python",
     ]
@@ -186,7 +186,7 @@ def test_it_goes_on_from_where_it_was_stopped(executor, store, monkeypatch):
     assert app.button(key="paper_run").label == "Run again"
     tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
     assert "Last result: 20" in words(page(artefact=NAME))
-    assert "Last run of 20" in words(page())
+    assert "Last run: 20" in words(page())
 
 
 def test_what_fails_is_said_in_a_sentence(executor, monkeypatch):

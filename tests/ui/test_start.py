@@ -144,7 +144,7 @@ def test_what_nothing_reads_is_not_drawn_and_kept_for_the_other_pages(store):
 def test_a_bad_link_is_answered_with_a_sentence_and_the_default(store):
     test = page("prox", seed="-3", dataset="monks2", colour="red")
     (notice,) = [w.value for w in test.warning]
-    assert "seed = -3 must be a whole number from 0 to 999999. Taken instead: seed = 0." in notice
+    assert "seed = -3 must be a whole number from 0 to 999999. Using seed = 0 instead." in notice
     assert "'monks2'" in notice
     assert "Did you mean 'monks1'" in notice
     assert "'colour', which this page does not have" in notice

@@ -1,4 +1,4 @@
-"""A training run in the background: a task that can be changed, and writes itself to the store."""
+"""A training run in the background: an adjustable task that saves itself to the store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class EveryNth(Generic[T]):
-    """Every 2ⁱ-th epoch and the last one, at most `most` items in all, the same at every repetition."""
+    """Items of every 2ⁱ-th epoch and of the last, at most `most` in total, deterministic."""
 
     def __init__(self, most: int) -> None:
         self.most, self.stride = most, 1
@@ -41,7 +41,7 @@ class EveryNth(Generic[T]):
         self._last = 0
 
     def add(self, epoch: int, item: T) -> None:
-        """Take in the item of an epoch later than all before."""
+        """Add the item of an epoch later than all previous ones."""
         if self._last % self.stride:
             self._kept.pop(self._last, None)
         self._kept[epoch], self._last = item, epoch
@@ -50,18 +50,18 @@ class EveryNth(Generic[T]):
             self._kept = {n: kept for n, kept in self._kept.items() if n % self.stride == 0 or n == epoch}
 
     def items(self) -> tuple[T, ...]:
-        """Return what is kept."""
+        """Return the kept items."""
         return tuple(self._kept.values())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JobView(TaskView):
-    """What a training run looks like at one moment.
+    """An immutable view of a training run.
 
-    `items` are records of snapshots, every `stride` epochs, and `frames` the pictures of some epochs; both
-    have the first and the last one. `parameters` are the last ones, not to be written to. They, the data and
-    the pictures are of the outputs of `model`: of all, or of the one numbered `output`. `saved` says whether
-    the run store has the run, `unsaved` why it does not have all of it.
+    `items` are records of snapshots, every `stride` epochs, and `frames` pictures of some epochs; both
+    include the first and the last. `parameters` are the latest, read-only. Parameters, data and pictures
+    cover all outputs of `model`, or only the output with index `output`. `saved` is whether the run is in the
+    run store, `unsaved` why it is incomplete there.
     """
 
     experiment: Experiment
@@ -77,16 +77,16 @@ class JobView(TaskView):
 
     @property
     def machine(self) -> Model:
-        """The model that its parameters are of."""
+        """The model of the parameters."""
         return self.model or self.experiment.model
 
     @property
     def n_outputs(self) -> int:
-        """How many outputs there are."""
+        """The number of outputs."""
         return 1 if self.parameters is None else self.machine.n_outputs_of(self.parameters)
 
     def of_output(self, c: int) -> JobView:
-        """Return the view of one of several outputs; itself where there is one only."""
+        """Return the view of one of several outputs; with a single output, the view itself."""
         if self.parameters is None:
             return self
         model, parameters = self.machine.of_output(self.parameters, c)
@@ -103,30 +103,30 @@ class JobView(TaskView):
 
     @property
     def history(self) -> tuple[dict[str, Any], ...]:
-        """The records of its epochs."""
+        """The records of the epochs."""
         return self.items
 
     @cached_property
     def thinned(self) -> Any:
-        """The last parameters, thinned for a picture, or None."""
+        """The latest parameters, thinned for a picture, or None."""
         return None if self.parameters is None else thin(self.parameters)
 
     @property
     def last(self) -> dict[str, Any]:
-        """The last record, empty before the first."""
+        """The latest record, initially empty."""
         return self.history[-1] if self.history else {}
 
     @property
     def epoch(self) -> int:
-        """Epochs done."""
+        """The number of completed epochs."""
         return int(self.last.get("epoch", 0))
 
 
 class Job(Task):
-    """One training run; made by `fmviz.lab.background.tasks.TaskManager`.
+    """A training run, created by `fmviz.lab.background.tasks.TaskManager`.
 
-    It is made and written by its `recorder`, counts for the session `owner`, and is steered by one `browser`,
-    or by everybody where that is empty. `budget` is the number of epochs that it began with.
+    Its `recorder` creates and saves it. It counts for the session `owner` and is controlled by one `browser`,
+    or by all if that is empty. `budget` is the initial number of epochs.
     """
 
     slice_seconds = 0.1
@@ -148,10 +148,10 @@ class Job(Task):
         for record in recorder.trace:
             self._recall(record)
         if self.experiment.finds_caps:
-            self._loading = "Finding the caps from the data."
+            self._loading = "Estimating the caps from the data."
 
     def show(self, run: StoredRun, parameters: Parameters | None, dataset: Dataset) -> None:
-        """Be the run as it ended."""
+        """Restore the ended run."""
         if parameters is not None:
             self._last = Snapshot.of_record(run.last, parameters, Status.of(run.status, run.message))
             self._frames.add(self._last.epoch, Frame.of(self._last))
@@ -160,7 +160,7 @@ class Job(Task):
         self._ended = self._started
 
     def step(self, results: int = 1) -> None:
-        """Make so many epochs more, then pause; in a new run after epoch 0, the start."""
+        """Run some more epochs, then pause; a new run pauses after epoch 0, the start."""
         with self._lock:
             self._want(self._wanted + results + (not self._has_started and self._wanted == 0))
 
@@ -173,24 +173,24 @@ class Job(Task):
 
     @property
     def goes_on(self) -> bool:
-        """Whether other strengths act on it from its present parameters, be it at its end."""
+        """Whether changed strengths take effect from the present parameters, even after the end."""
         if not self.state.ended:
             return self.state.active or self._epoch > 0
         lost = self.state in (TaskState.FAILED, TaskState.DIVERGED) or self._recorder.resume is None
         return not lost and 0 < self._epoch < MOST_EPOCHS
 
     def change(self, **strengths: float) -> None:
-        """Go on with other strengths from the next epoch on, also after the end, with a new budget of epochs.
+        """Continue with other strengths from the next epoch, even after the end, with a new epoch budget.
 
-        The present epoch is finished first. The change becomes part of `experiment`; nothing happens to a run
-        that cannot go on.
+        The present epoch is finished first. The change becomes part of `experiment`. Runs that cannot
+        continue are not changed.
 
         Raises
         ------
         ValueError
-            If a value is out of range, or the model does not take it.
+            If a value is out of range or invalid for the model.
         AtWorkError
-            If it has ended, and another process has changed it since it was opened.
+            If the run has ended and another process has changed it since.
         """
         with self._lock:
             changed = self.experiment.changed(max(0, self._epoch), **self._wishes | strengths)
@@ -211,11 +211,11 @@ class Job(Task):
         self._halted()
 
     def view(self) -> JobView:
-        """Return what there is to see, and note that somebody looks."""
+        """Return the present view, and register a viewer."""
         with self._lock:
             last, now = self._last, self._now()
             if self._slice in (line := self._pool.line()):
-                words = f"Waiting: {ordinal(line.index(self._slice) + 1)} in line."
+                words = f"Waiting: {ordinal(line.index(self._slice) + 1)} in the queue."
                 now |= {"state": TaskState.QUEUED, "message": words}
             return JobView(
                 **now,
@@ -231,11 +231,11 @@ class Job(Task):
             )
 
     def weights(self) -> dict[int, int]:
-        """Return about how many bytes its results, its data set and the copies for its solver take."""
+        """Return the approximate size of results, data set and solver copies, in bytes."""
         with self._lock:
             arrays = [array for frame in self._frames.items() for array in frame.arrays]
             if self._last is not None:
-                # Twice where it can go on with other strengths.
+                # Twice if the run can continue with other strengths.
                 arrays += [*self._last.parameters.values()] * (1 + self.state.ended)
             results = array_bytes(*arrays) + 1_500 * len(self._history.items())
             data = (self._dataset, *(() if self._run is None else self._run.designs))
@@ -248,7 +248,7 @@ class Job(Task):
     def _set(self, state: TaskState, message: str) -> None:
         super()._set(state, message)
         if state.ended:
-            # What makes epochs has copies of the data.
+            # The solver has copies of the data.
             self._run = None
 
     def _paused(self) -> str:
@@ -259,7 +259,7 @@ class Job(Task):
         self._history.add(self._reached, record)
 
     def _take_wishes(self) -> None:
-        """Make the changes that were asked for part of the run, after the epochs that are done."""
+        """Apply requested changes after the completed epochs."""
         if self._wishes and self._last is not None and self._run is not None:
             self._amend(self.experiment.changed(self._last.epoch, **self._wishes))
             self._wishes = {}

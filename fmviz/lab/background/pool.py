@@ -1,6 +1,6 @@
-"""Threads that run time slices of tasks when they are due, and the line in which tasks wait for them.
+"""Threads that run time slices of tasks when due, and the queue of waiting tasks.
 
-Those of `concurrent.futures` know no due times, and Ctrl-C would take as long as the fits at work.
+`concurrent.futures` has no due times, and would delay Ctrl-C until the running fits end.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from collections.abc import Callable
 Slice = Callable[[], None]
 
 FIRST = -math.inf
-"""The delay of a slice that goes before all others: somebody has just asked for it."""
-# Of Python's threads: a page that waits for a worker's turn to end waits so long, for each of its elements.
+"""The delay of a slice with priority, just requested by a user."""
+# Switch interval of Python's threads: pages wait up to this long for a worker, for each of their elements.
 _TURN = 0.001
-# So long nothing may be taken while something waits.
+# Maximum time without a new slice while slices wait.
 _STUCK = 0.5
-_MOST_THREADS = 4  # for each worker
+_MOST_THREADS = 4  # per worker
 
 
 class ThreadPool:
-    """Daemon threads, by default one a core, that run slices in the order in which they fall due.
+    """Daemon threads, by default one per core, that run slices in the order of their due times.
 
-    Of slices that wait in line, only the first `most` are run, until they `leave`. Where nothing has been
-    taken for half a second while something is due, as where one epoch takes long, another thread joins in for
-    one slice. From the first pool on, the process's threads take shorter turns.
+    Of the slices in the queue only the first `most` run, until they `leave`. If no slice has been started for
+    half a second although one is due, for instance because of a long epoch, another thread runs one slice.
+    The first pool shortens the switch interval of the process's threads.
     """
 
     def __init__(self, workers: int | None = None, most: int = sys.maxsize) -> None:
         workers = (os.cpu_count() or 1) if workers is None else workers
         self.most, self._most_threads = most, _MOST_THREADS * workers
-        # When each is due, never while it is run, and whether it waits in line, in the order of that.
+        # Due time of each slice (infinite while it runs) and whether it is queued, in queue order.
         self._slices: dict[Slice, tuple[float, bool]] = {}
         self._changed = threading.Condition()
         self._closed = threading.Event()
@@ -47,25 +47,25 @@ class ThreadPool:
                 self._add(work)
 
     def submit(self, task: Slice, delay: float = 0.0, *, waits: bool = False) -> None:
-        """Run a slice once, not before `delay` seconds have passed; with `waits`, when it is its turn."""
+        """Run a slice once, after `delay` seconds at the earliest; with `waits`, in queue order."""
         with self._changed:
             self._slices[task] = time.monotonic() + delay, waits
             self._changed.notify()
 
     def leave(self, task: Slice) -> bool:
-        """Forget a slice and give up its place; return whether it was not yet run."""
+        """Drop a slice from the queue; return whether it had not run."""
         with self._changed:
             due, _ = self._slices.pop(task, (math.inf, False))
             self._changed.notify()
             return due < math.inf
 
     def line(self) -> list[Slice]:
-        """Return what waits in line for its turn, the next one first."""
+        """Return the queued slices, the next one first."""
         with self._changed:
             return [task for task, (_, waits) in self._slices.items() if waits][self.most :]
 
     def shutdown(self, wait: float = 5.0) -> None:
-        """Drop what waits, and give the running slices `wait` seconds to end."""
+        """Drop waiting slices, and give running slices `wait` seconds to end."""
         with self._changed:
             self._closed.set()
             self._changed.notify_all()
@@ -80,7 +80,7 @@ class ThreadPool:
         thread.start()
 
     def _first(self) -> tuple[float, Slice]:
-        """Return when something is due, and what."""
+        """Return the next due time and its slice."""
         places = itertools.count()
         due = [
             (due, n, task)

@@ -1,8 +1,8 @@
-"""Background tasks that run in time slices, and can be watched, paused and stopped from any thread.
+"""Background tasks in time slices that can be watched, paused and stopped from any thread.
 
-A task is an iterator. A worker draws from it for a moment and puts it behind the others that wait, so that
-more tasks than workers all progress, and one that waits holds no worker. Pages read `Task.view`, which never
-waits for the work.
+A task is an iterator. A worker draws results for a moment and then moves the task to the end of the queue:
+more tasks than workers all progress, and waiting tasks occupy no worker. Pages read `Task.view`, which never
+blocks.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from fmviz.lab.background.pool import FIRST, ThreadPool
 from fmviz.lab.failure import in_words
 
 Make = Callable[[Callable[[], bool]], Iterator[Any]]
-"""``make(should_stop)`` returns an iterator of results; it ends early where `should_stop()` is true."""
+"""``make(should_stop)`` returns an iterator of results that ends early if `should_stop()` is true."""
 
 
 class TaskState(StrEnum):
-    """Where a task is."""
+    """The state of a task."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -42,16 +42,16 @@ class TaskState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen by itself."""
+        """Whether the task has ended."""
         return not self.active and self is not TaskState.PAUSED
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TaskView:
-    """What a task looks like at one moment: nothing in it changes any more.
+    """An immutable view of a task.
 
-    `items` are the results so far, `message` is a sentence for people, `details` the traceback of an
-    unexpected error, `elapsed` the seconds since the start, and `version` grows with every change.
+    `items` are the results so far, `message` is a sentence for users, `details` the traceback of an
+    unexpected error, `elapsed` the seconds since the start, and `version` increases with every change.
     """
 
     id: str
@@ -64,16 +64,16 @@ class TaskView:
 
 
 class Task:
-    """An iterator that is drawn from in the background, from `play` on; the last `most` results are kept.
+    """An iterator evaluated in the background after `play`; the last `most` results are kept.
 
-    It is made by a worker of the `pool`.
+    A worker of the `pool` creates the iterator.
     """
 
     slice_seconds = 0.0
-    """A worker draws for so long, but one result at least."""
+    """Duration of a slice in seconds; at least one result."""
     orphan_seconds = math.inf
-    """It pauses when nobody has looked for so long, nor attends it."""
-    _loading, _working, _waits = "At work.", "At work.", False
+    """Seconds without viewers after which the task pauses."""
+    _loading, _working, _waits = "Running.", "Running.", False
 
     def __init__(self, id: str, make: Make, pool: ThreadPool, most: int | None = None) -> None:
         self.id = id
@@ -85,21 +85,21 @@ class Task:
         self._items: deque[Any] = deque(maxlen=most)
         self._stream: Iterator[Any] | None = None
         self._version = 0
-        self._wanted = 0.0  # how many results may still be drawn
+        self._wanted = 0.0  # number of results still to draw
         self._has_started = self._scheduled = self._inside = False
         self._started = self._seen = time.monotonic()
         self._ended: float | None = None
         self.attended: Callable[[], bool] = lambda: False
-        """Whether somebody looks at it, be the page hidden or not."""
+        """Whether a browser shows the task, even in a hidden tab."""
         self.pace = 0.0
-        """Results a second, to slow it down for watching; 0 is full speed."""
+        """Results per second; 0 is full speed."""
 
     def play(self) -> None:
-        """Start, or go on after a pause; nothing happens to a task that has ended."""
+        """Start or resume; ended tasks are not changed."""
         self._want(math.inf)
 
     def pause(self) -> None:
-        """Pause after the present result and give the worker back."""
+        """Pause after the present result and release the worker."""
         with self._lock:
             if self.state.active:
                 self._wanted = 0
@@ -109,11 +109,11 @@ class Task:
             self._halted()
 
     def stop(self) -> None:
-        """End it; the result that is being made is still taken in."""
+        """End the task; a result in progress is still added."""
         with self._lock:
             self._stop.set()
             if not self._inside and self._may_go_on():
-                # It learns of the stop by itself, and may have something to say at its end.
+                # The task polls for the stop itself, and may have a final message.
                 running = self._scheduled and not self._pool.leave(self._slice)
                 self._set(TaskState.RUNNING, self._working)
                 if not running:
@@ -126,19 +126,19 @@ class Task:
             return TaskView(**self._now(), items=tuple(self._items))
 
     def look(self) -> None:
-        """Note that somebody looks."""
+        """Register a viewer."""
         self._seen = time.monotonic()
 
     @property
     def idle_seconds(self) -> float:
-        """Seconds since somebody looked."""
+        """Seconds since the last view."""
         return time.monotonic() - self._seen
 
     def weights(self) -> dict[int, int]:
-        """Return about how many bytes it keeps, by the ids of what may be shared with others."""
+        """Return approximate sizes in bytes, by ids of objects that tasks may share."""
         return {id(item): item.n_bytes for item in self._items if hasattr(item, "n_bytes")}
 
-    # What follows is called under the lock.
+    # The following methods require the lock.
 
     def _now(self) -> dict[str, Any]:
         self.look()
@@ -172,21 +172,21 @@ class Task:
                 self._pool.submit(self._slice, FIRST, waits=self._waits)
 
     def _may_go_on(self) -> bool:
-        """Return whether another result is to be drawn; if not, the state says why."""
+        """Return whether to draw another result; if not, the state has the reason."""
         if self._stop.is_set() and not self._has_started and not self.state.ended:
             self._set(TaskState.STOPPED, "Stopped on request.")
         if self.state.ended or self._stop.is_set():
             return not self.state.ended
         if self.idle_seconds > self.orphan_seconds and not self.attended():
             self._wanted = 0
-            why = f"because nobody had looked at this run for {self.orphan_seconds:g} seconds"
-            self._set(TaskState.PAUSED, f"{self._paused()[:-1]}, {why}. Press Play to go on.")
+            why = f"because no page had shown this run for {self.orphan_seconds:g} seconds"
+            self._set(TaskState.PAUSED, f"{self._paused()[:-1]}, {why}. Press Play to resume.")
         elif self._wanted < 1 and self.state is not TaskState.PAUSED:
             self._set(TaskState.PAUSED, self._paused())
         return self._wanted >= 1
 
     def _take(self, result: Any, failure: Exception | None) -> None:
-        """Take in what was drawn."""
+        """Add a result."""
         if failure is None:
             self._items.append(result)
             self._version += 1
@@ -198,7 +198,7 @@ class Task:
         else:
             self._set(TaskState.FINISHED, "Done.")
 
-    # What follows is called by a worker.
+    # The following methods are called by a worker.
 
     def _slice(self) -> None:
         deadline = time.monotonic() + self.slice_seconds
@@ -206,12 +206,12 @@ class Task:
             began, result, failure = time.monotonic(), None, None
             try:
                 if self._stream is None:
-                    # Once: it may hold a file.
+                    # Once: it may have an open file.
                     make, self._make = self._make, None
                     assert make is not None
                     self._stream = iter(make(self._stop.is_set))
                 result = next(self._stream)
-            except Exception as error:  # shown to the user, whatever it is
+            except Exception as error:  # shown to the user
                 failure = error
             with self._lock:
                 self._inside = False
@@ -221,7 +221,7 @@ class Task:
                 break
             now, pace = time.monotonic(), self.pace
             if pace or now >= deadline:
-                # Behind the tasks that wait.
+                # Behind the waiting tasks.
                 delay = max(0.0, began + 1 / pace - now) if pace else 0.0
                 self._pool.submit(self._slice, delay, waits=self._waits)
                 return
@@ -238,4 +238,4 @@ class Task:
             return go_on
 
     def _halted(self) -> None:
-        """Do what there is to do where nothing more is drawn for now."""
+        """Update the state if nothing more is drawn for now."""

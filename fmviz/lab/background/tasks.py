@@ -1,4 +1,4 @@
-"""Manager of all background tasks of a server: start, find, limit and drop them."""
+"""Manager of all background tasks of a server."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ from fmviz.lab.store.recorder import Recorder
 
 
 class TooManyJobsError(RuntimeError):
-    """As many runs wait for the server as may; the text says what to do."""
+    """The queue of runs is full; the message contains a way out."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a server takes on, and keeps.
+    """Limits of a server.
 
-    A session that starts more than `per_owner` training runs has its oldest active one stopped. So many as
-    are `active` share the workers, and as many more as are `waiting` may wait in line. Of training runs and
-    of other tasks so many are kept, with their data in so many bytes; the ones that nobody has looked at for
-    longest go first. What is active, and what came last, stays. After so many seconds without a look a
-    running training run pauses (a browser that lost its connection may come back), and a paused or ended one
-    is dropped.
+    If a session starts more than `per_owner` training runs, its oldest active run is stopped. `active` runs
+    share the workers, and `waiting` more can queue. The numbers of training runs and other tasks, and their
+    memory with their data, are limited; those without viewers for longest are dropped first, except active
+    tasks and the newest. After some time without viewers, a running training run pauses (a disconnected
+    browser may return), and a paused or ended one is dropped.
     """
 
     per_owner: int = 2
@@ -48,7 +47,7 @@ class Limits:
 class TaskManager:
     """Training runs, and all other tasks, of a server.
 
-    Their slices are run by the `executor`, and runs are written to the store that `open_store` returns.
+    The `executor` runs their slices; runs are saved to the store returned by `open_store`.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class TaskManager:
         self._tasks: OrderedDict[str, Task] = OrderedDict()
 
     def submit(self, id: str, make: Make, most: int | None = None) -> Task:
-        """Start a task, see `Task`; one of that name that is still at work is stopped."""
+        """Start a task, see `Task`; an active task of the same name is stopped."""
         with self._lock:
             if (old := self._tasks.get(id)) is not None:
                 old.stop()
@@ -82,7 +81,7 @@ class TaskManager:
             return task
 
     def forget(self, id: str) -> None:
-        """Drop a task that has ended."""
+        """Drop an ended task."""
         with self._lock:
             task = self._tasks.get(id)
             if task is not None and task.state.ended:
@@ -95,7 +94,7 @@ class TaskManager:
         self.executor.shutdown()
 
     def _enter(self, task: Any) -> Any:
-        """Take in a task as the newest, and drop what nobody has looked at for long, or what is too much."""
+        """Add a task as the newest, and drop tasks without viewers or beyond the limits."""
         self._tasks.pop(task.id, None)
         self._tasks[task.id] = task
         if isinstance(task, Job):
@@ -110,7 +109,7 @@ class TaskManager:
         for other in sorted(self._tasks.values(), key=lambda task: (not stays(task), task.idle_seconds)):
             kind = type(other)
             places[kind] -= 1
-            # What several have in common, as the data set, is counted with the first that stays.
+            # Shared objects, such as the data set, are counted with the first task that stays.
             weights = {key: size for key, size in other.weights().items() if key not in counted}
             counted |= weights.keys()
             room -= sum(weights.values())
@@ -131,13 +130,13 @@ class TaskManager:
     ) -> Job:
         """Start a training run of a session and return its job.
 
-        It makes so many `steps` after its start and then pauses, or plays without that, at a `pace` in epochs
-        a second, 0 for full speed. Others than the `browser`, where that is given, only watch it.
+        The run makes `steps` epochs after its start and then pauses, or plays without `steps`, at a `pace` in
+        epochs per second (0: full speed). If `browser` is given, other browsers can only watch.
 
         Raises
         ------
         TooManyJobsError
-            If as many wait for their turn as may.
+            If the queue is full.
         """
         with self._lock:
             self._make_room(owner)
@@ -151,20 +150,20 @@ class TaskManager:
         return job
 
     def open(self, run: str, owner: str = "", browser: str = "") -> Job | None:
-        """Return the job of a run of the store, or None where there is no such run.
+        """Return the job of a stored run, or None if there is no such run.
 
-        One that has ended is as it ended; one that was cut off is where it was last saved, and can go on.
+        An ended run is in its final state; an interrupted run is at its last save and can be resumed.
 
         Raises
         ------
         AtWorkError
-            If another process is at work on it.
+            If another process is running it.
         ValueError
-            If its data cannot be had, or its settings are not those of this version.
+            If its data are unavailable, or its settings belong to another version.
         TooManyJobsError
-            If it was cut off, and as many wait for their turn as may.
+            If it was interrupted and the queue is full.
         """
-        # Two pages may ask at once, and get the same job.
+        # Two pages may open it at once and get the same job.
         with self._lock:
             if (job := self.job(run, owner)) is not None or self._open_store is None:
                 return job
@@ -187,7 +186,7 @@ class TaskManager:
         return job
 
     def job(self, id: str | None, owner: str | None = None) -> Job | None:
-        """Return a training run by its id, or None; with `owner` it counts for that session from now on."""
+        """Return a training run by its id, or None; with `owner`, it now counts for that session."""
         with self._lock:
             job = self._tasks.get(id) if id else None
             if not isinstance(job, Job):
@@ -197,20 +196,20 @@ class TaskManager:
             return job
 
     def jobs(self, owner: str | None = None) -> list[Job]:
-        """Return the training runs, oldest first; of one session with `owner`."""
+        """Return the training runs, oldest first; with `owner`, those of that session."""
         with self._lock:
             jobs = [task for task in self._tasks.values() if isinstance(task, Job)]
             return [job for job in jobs if owner is None or job.owner == owner]
 
     def _make_room(self, owner: str) -> None:
-        """Stop the oldest jobs of a session that has too many, or refuse another one."""
+        """Stop the oldest jobs of a session beyond its limit, or refuse another job."""
         mine = [job for job in self.jobs(owner) if not job.state.ended]
         for job in mine[: max(0, len(mine) - self.limits.per_owner + 1)]:
             job.stop()
         if len(self.executor.line()) >= self.limits.waiting:
             raise TooManyJobsError(
-                f"{self.limits.waiting} runs wait for this server already, which is all it takes. Wait until "
-                "some have ended, and press Play again."
+                f"The queue of this server is full ({self.limits.waiting} runs). Wait until some have "
+                "ended, and press Play again."
             )
 
 
@@ -219,7 +218,7 @@ _installing = threading.Lock()
 
 
 def manager() -> TaskManager:
-    """Return the process's task manager, made when first asked for."""
+    """Return the process's task manager, created at the first call."""
     global _manager
     with _installing:
         if _manager is None:
@@ -228,7 +227,7 @@ def manager() -> TaskManager:
 
 
 def install(new: TaskManager | None) -> TaskManager | None:
-    """Put another manager in place of the process's one, for tests; return the one before."""
+    """Replace the process's task manager, for tests; return the previous one."""
     global _manager
     with _installing:
         old, _manager = _manager, new

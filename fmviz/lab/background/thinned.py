@@ -1,4 +1,4 @@
-"""Reduce the parameters of an epoch to what its picture shows, to save memory."""
+"""Parameters of an epoch reduced to the contents of its picture, to save memory."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Snapshot
 
 EXACT_FEATURES = 512
-"""Up to so many features every pair is drawn; more are drawn as tiles."""
+"""Maximum number of features drawn pair by pair; more are drawn as tiles."""
 N_TILES = 128
 
 
 @dataclass(frozen=True, eq=False)
 class Thinned:
-    """The non-zero rows of P, at most a few hundred, or the pair weights W. Exact zeros stay exact zeros.
+    """The non-zero rows of P, at most a few hundred, or the pair weights W. Exact zeros are preserved.
 
-    `values` are these `rows` of P, shape (m, rank), with `n_dropped` of least norm left out; or, where `rows`
-    are None, W without its diagonal, of many features as tiles. The columns are multiplied by `coefficients`,
-    where these are given, and V, shape (rank, outputs), is what several outputs take of them.
+    `values` are these `rows` of P, shape (m, rank), without the `n_dropped` rows of smallest norm; or, if
+    `rows` is None, W without its diagonal, as tiles for many features. `coefficients`, if given, multiply the
+    columns, and V, shape (rank, outputs), has the weights of the columns in several outputs.
     """
 
     values: np.ndarray
@@ -35,7 +35,7 @@ class Thinned:
 
     @property
     def factors(self) -> bool:
-        """Whether it is of P."""
+        """Whether the values are rows of P."""
         return self.rows is not None
 
     def dense(self) -> np.ndarray:
@@ -50,9 +50,9 @@ class Thinned:
 
 
 def thin(parameters: Parameters, most: int = EXACT_FEATURES) -> Any:
-    """Return a `Thinned` of the parameters of any model, with the `most` non-zero rows of P of largest norm.
+    """Return a `Thinned` of the parameters of a model, with the `most` non-zero rows of P of largest norm.
 
-    For several machines it is a tuple of them.
+    Several machines give a tuple.
     """
     if (m := parameters.n_machines) is not None:
         return tuple(thin(parameters.of_output(c), most) for c in range(m))
@@ -72,7 +72,7 @@ def thin(parameters: Parameters, most: int = EXACT_FEATURES) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A picture's worth of one epoch: figures of its snapshot, and its parameters by `thin`."""
+    """The picture of an epoch: metrics of its snapshot, and its parameters by `thin`."""
 
     epoch: int
     used_interactions: int
@@ -84,23 +84,23 @@ class Frame:
         return cls(snapshot.epoch, snapshot.used_interactions, thin(snapshot.parameters))
 
     def of_output(self, c: int) -> Frame:
-        """Return the frame with the picture of one of several outputs; its counts are those of all."""
+        """Return the frame with the picture of one output; counts are those of all outputs."""
         if isinstance(self.thinned, tuple):
             return replace(self, thinned=self.thinned[c])
         return replace(self, thinned=replace(self.thinned, coefficients=self.thinned.V[:, c]))
 
     @property
     def arrays(self) -> list[np.ndarray]:
-        """What it holds."""
+        """The thinned parameters."""
         parts = self.thinned if isinstance(self.thinned, tuple) else (self.thinned,)
         return [array for part in parts for array in (part.values, part.V) if array is not None]
 
     @property
     def key(self) -> str:
-        """What a slider over the epochs displays."""
+        """The label on a slider over epochs."""
         return f"epoch {self.epoch:,}"
 
     @property
     def finite(self) -> bool:
-        """Whether it can be drawn."""
+        """Whether the frame can be drawn."""
         return all(np.isfinite(array).all() for array in self.arrays)

@@ -1,4 +1,4 @@
-"""Run independent tasks in parallel processes, stream their results, and survive a worker's death."""
+"""Independent tasks in parallel processes, with streamed results and tolerance of dying workers."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def stream(
     n_jobs: int = -1,
     backend: str | None = "loky",
 ) -> Generator[tuple[int, Result]]:
-    """Call `function`, importable by name, on every item; yield (index, result) as soon as it is there.
+    """Call `function`, importable by name, on every item; yield (index, result) on completion.
 
-    Items are started in their order, by so many workers, or one a core for -1. Each call has one thread: the
-    matrix products of a worker, and the kernels, take one core. Closing the generator, or an exception in its
-    consumer, ends the workers; what `function` raises ends the whole. ``lost(item)`` is the result for an
-    item whose worker died, for lack of memory for instance. `backend` is one of joblib, or None for that of
-    an enclosing `joblib.parallel_config`.
+    Items start in order, on `n_jobs` workers, or one per core for -1. Each call has a single thread,
+    including matrix products and kernels. Closing the generator, or an exception in its consumer, ends the
+    workers; an exception in `function` propagates. ``lost(item)`` is the result for an item whose worker
+    died, for instance for lack of memory. `backend` is a joblib backend, or None for that of an enclosing
+    `joblib.parallel_config`.
     """
     waiting = dict(enumerate(items))
     while waiting:
@@ -47,8 +47,8 @@ def stream(
                 del waiting[index]
                 yield index, result
         except BrokenProcessPool:
-            # One of those that were at work killed its process, and all others went with it. Alone it takes
-            # nothing with it.
+            # One of the running items killed its process and thereby the pool. Run alone, it affects no
+            # other item.
             for index in [i for i in started if i in waiting]:
                 item = waiting.pop(index)
                 try:
@@ -65,7 +65,7 @@ def _results(
     backend: str | None,
 ) -> Generator[tuple[int, Result]]:
     def calls() -> Iterator[Any]:
-        # joblib draws from here in threads of its own.
+        # joblib draws from here in its own threads.
         for index, item in tasks.items():
             started.append(index)
             yield delayed(_on_one_thread)(function, index, item, os.getpid())
@@ -74,28 +74,28 @@ def _results(
     if backend == "loky":
         own = {"inner_max_num_threads": 1, "initializer": _end_with, "initargs": (os.getpid(),)}
     with nullcontext() if backend is None else parallel_config(backend, n_jobs=n_jobs, **own):
-        # Batches would hold finished results back.
+        # Batches would delay finished results.
         results = Parallel(n_jobs, return_as="generator_unordered", batch_size=1)(calls())
     try:
-        # Not `yield from`, which would hand a close on outside the guard below.
+        # Not `yield from`, which would forward a close outside the guard below.
         for result in results:  # noqa: UP028
             yield result
     finally:
         with warnings.catch_warnings():
-            # Told by joblib to whoever closes early: which results are dropped. That is what was asked for.
+            # joblib warns about dropped results after an early close, which is intended.
             warnings.filterwarnings("ignore", r"[\s\S]*tasks (have been|which were)", UserWarning)
             results.close()
 
 
 def checked_jobs(n_jobs: int) -> int:
-    """Return the number of workers, or raise ValueError with a sentence."""
+    """Return the number of workers, or raise ValueError."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or (n_jobs < 1 and n_jobs != -1):
-        raise ValueError(f"n_jobs = {n_jobs!r}; give a number of workers from 1, or -1 for one a core.")
+        raise ValueError(f"n_jobs = {n_jobs!r}; give a positive number of workers, or -1 for one per core.")
     return n_jobs
 
 
 def _end_with(home: int) -> None:
-    """Let this worker end soon after the process that started it, however that ended."""
+    """Make this worker end soon after its parent process."""
 
     def watch() -> None:
         while os.getppid() == home:
@@ -107,7 +107,7 @@ def _end_with(home: int) -> None:
 
 @cache
 def _settle() -> None:
-    # A worker collects garbage every second, which need not go through all that was imported each time.
+    # A worker collects garbage every second; exclude imported objects from it.
     gc.collect()
     gc.freeze()
 
@@ -115,7 +115,7 @@ def _settle() -> None:
 def _on_one_thread(
     function: Callable[[Item], Result], index: int, item: Item, home: int
 ) -> tuple[int, Result]:
-    # Workers of this machine are started with one thread; other backends, and this process itself, are not.
+    # Local workers start with one thread; other backends, and this process, do not.
     with one_thread():
         result = function(item)
     if os.getpid() != home:

@@ -1,4 +1,4 @@
-"""Find the column of a table that a feature of X belongs to, and read and change its values in a row."""
+"""Attributes of a data set: the features of each table column, and their values in a row."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from fmviz.tables.scaling import Scaling
 
 Kind = Literal["levels", "flag", "number"]
 NONE = -1
-"""The place of no level: of a row in which all features of the attribute are 0."""
+"""Index for no level: all features of the attribute are 0."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column of a table, or a word of its texts, and its features.
+    """A table column, or a word of a text column, and its features.
 
     Attributes
     ----------
     column : FeatureColumn
         The column.
     columns : tuple of int
-        Its features, as columns of X.
+        The columns of X with its features.
     can_lack : bool
-        Whether some row has none of the levels.
+        Whether some rows have no level.
     """
 
     column: FeatureColumn
@@ -42,29 +42,29 @@ class Attribute:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the attribute."""
         return self.column.name
 
     @property
     def kind(self) -> Kind:
-        """Whether it is a number, one of several levels, or there or not."""
+        """The kind: a number, a level or a flag."""
         if isinstance(self.column, NumberColumn):
             return "number"
         return "flag" if len(self.columns) == 1 else "levels"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What each of its features stands for."""
+        """Labels of its features."""
         own = self.column.categories if isinstance(self.column, WordColumn) else self.column.labels
         return (*own, *["(missing)"] * (len(self.columns) - len(own)))
 
     @property
     def scaling(self) -> Scaling | None:
-        """How a number was scaled."""
+        """The scaling of a number."""
         return self.column.scalings[0]
 
     def value(self, x: np.ndarray) -> float:
-        """Return its value in a row of X: the index of the level or `NONE`, or the number; NaN if missing."""
+        """Return the value in a row of X: the index of the level or `NONE`, or the number; NaN if missing."""
         own = x[list(self.columns)]
         if isinstance(self.column, NumberColumn):
             missing = self.column.missing == "mark" and own[-1] == 1.0
@@ -75,13 +75,13 @@ class Attribute:
         return float(places[0]) if places.size else float(NONE)
 
     def encode_into(self, x: np.ndarray, value: float) -> None:
-        """Write a value, as `value` returns it, into a row of X; ValueError if it is invalid."""
+        """Write a value, in the form returned by `value`, into a row of X; ValueError if it is invalid."""
         features = list(self.columns)
         low, high = {"number": (-math.inf, math.inf), "flag": (0, 1), "levels": (NONE, len(features) - 1)}[
             self.kind
         ]
         if not (np.isfinite(value) and low <= value <= high and (low == -math.inf or value == int(value))):
-            allowed = "any finite number" if low == -math.inf else f"a whole number from {low} to {high}"
+            allowed = "any finite number" if low == -math.inf else f"an integer from {low} to {high}"
             raise ValueError(f"{self.name} has no value {value:g}; give {allowed}.")
         if self.kind == "number":
             x[features] = sp.hstack(self.column.features(pd.Series([value]))).toarray()[0]
@@ -89,22 +89,22 @@ class Attribute:
             x[features] = value if self.kind == "flag" else np.arange(len(features)) == value
 
     def words_for(self, value: float) -> str:
-        """Return a value in words."""
+        """Return a value as text."""
         if self.kind == "number":
             return "(missing)" if math.isnan(value) else f"{value:.6g}"
         if self.kind == "flag" and isinstance(self.column, TextColumn):
             return "yes" if value else "no"
         other = (getattr(self.column, "others", ()) or ("(none)",))[0]
-        # A flag is 0 without its only level.
+        # A flag is 0 if its only level is absent.
         place = int(value) - (self.kind == "flag")
         return self.words[place] if place != NONE else other
 
     def is_line(self, feature: int) -> bool:
-        """Return whether a feature is the straight line of a number."""
+        """Return whether a feature is the linear term of a number."""
         return self.kind == "number" and feature == self.columns[0]
 
     def condition(self, feature: int) -> str:
-        """Return what is true of rows in which a feature, no straight line, is not zero."""
+        """Return the condition under which a feature other than a linear term is non-zero."""
         place, column = self.columns.index(feature), self.column
         if place == len(column.labels):
             return f"{self.name} is missing"
@@ -115,7 +115,7 @@ class Attribute:
             if words.startswith("="):
                 return f"{self.name} is between {' and '.join(words[1:].split('…'))}"
             return f"{self.name} is about {words[1:]}"
-        return f"{self.name} is there"
+        return f"{self.name} is present"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class Attributes:
 
     @cached_property
     def all(self) -> tuple[Attribute, ...]:
-        """The attributes; words of texts, and features of one name that are not its levels, stand alone."""
+        """The attributes; words of texts, and features that are no levels of a column, are separate."""
         attributes: list[Attribute] = []
         places = iter(range(len(self.dataset.feature_names)))
         given = (
@@ -147,7 +147,7 @@ class Attributes:
         return tuple(attributes)
 
     def _guessed(self) -> Iterator[tuple[FeatureColumn, tuple[int, ...]]]:
-        """Yield columns of data that were made from no table, by their names and entries."""
+        """Yield columns of data without a table, inferred from names and entries."""
         names, binary = self.dataset.feature_names, _binary(self.dataset.X)
         members: dict[str, list[int]] = {}
         for j, group in enumerate(self.dataset.groups):
@@ -173,7 +173,7 @@ class Attributes:
 
     @property
     def columns(self) -> tuple[FeatureColumn, ...]:
-        """The columns whose features X has side by side; empty where no column has several, or it has not."""
+        """The columns whose features are adjacent in X; empty if no column has several."""
         single = len(self.all) == len(self.dataset.feature_names)
         if self.dataset.columns or single or (np.diff(self.of_column) < 0).any():
             return self.dataset.columns
@@ -181,14 +181,14 @@ class Attributes:
 
     @cached_property
     def of_column(self) -> np.ndarray:
-        """The place in `all` of every feature."""
+        """The index in `all` of every feature."""
         places = np.empty(len(self.dataset.feature_names), dtype=int)
         for place, attribute in enumerate(self.all):
             places[list(attribute.columns)] = place
         return places
 
     def row(self, n: int) -> np.ndarray:
-        """Return a row of X, dense, shape (d,); a copy."""
+        """Return a dense copy of a row of X, shape (d,)."""
         X: Any = self.dataset.X
         return X[[n]].toarray()[0] if sp.issparse(X) else np.array(X[n], dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""Compare runs and supports: Pareto front, differences of W, stability over seeds, recovery."""
+"""Comparison of runs and supports: pair weights, stability over seeds, recovery."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fmviz.lab.datasets import Dataset
 from fmviz.metrics import Metric
 from fmviz.typography import typeset, with_spread
 
-# So many rows tell which product is the strongest.
+# Number of rows that suffices to rank products.
 _ROWS = 10_000
-# W is not formed for more features: 4,000² numbers are 128 MB.
+# Maximum number of features for W: 4,000² numbers are 128 MB.
 MOST_FEATURES = 4_000
 
 
 Weights: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""The pair weights W, (d, d), symmetric, the diagonal 0; and which are used, also where a weight cancels."""
+"""Symmetric pair weights W, shape (d, d), with zero diagonal, and the used pairs, even with zero weight."""
 
 
 def weights_of(model: Model, parameters: Parameters) -> Weights:
@@ -40,36 +40,36 @@ def weights_of(model: Model, parameters: Parameters) -> Weights:
     """
     if (m := model.n_outputs_of(parameters)) > 1:
         raise ValueError(
-            f"These runs have {m:,} outputs with weights of their own each. Curves "
-            "and tables compare them; the page Interactions reads one output at a time."
+            f"These runs have {m:,} outputs with separate weights. Compare them by curves and tables, or "
+            "open the page Interactions for a single output."
         )
     if parameters.W is None and 2 not in orders_of(model):
-        raise ValueError(f"The {model.label.lower()} has no weights of pairs that could be compared.")
+        raise ValueError(f"The {model.label.lower()} has no pair weights to compare.")
     pairs = pairs_of(*model.of_output(parameters, 0))
     d = pairs.n_features
     if d > MOST_FEATURES:
         raise ValueError(
-            f"These runs have {d:,} features, and W is formed for up to {MOST_FEATURES:,}. Curves and "
-            "tables have no such limit."
+            f"W is available for up to {MOST_FEATURES:,} features; these runs have {d:,}. Curves and tables "
+            "have no such limit."
         )
     return pairs.among(np.arange(d), np.arange(d))
 
 
 def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
-    """Return how often each pair is used among runs, the most stable pairs first.
+    """Return the selection frequency of each pair over runs, most stable pairs first.
 
     Parameters
     ----------
     runs : sequence of Weights
         The pair weights of runs that differ in their seed.
     names : sequence of str
-        The features.
+        The feature names.
 
     Returns
     -------
     DataFrame
-        Columns Feature, with feature, Selected in (the share of the runs), Mean weight (over the runs that
-        use the pair), Same sign (the share of those whose weight has the sign of the mean); at most 200 rows.
+        Columns Feature, with feature, Selected in (share of runs), Mean weight (over the runs that use the
+        pair), Same sign (share of these runs with the sign of the mean); at most 200 rows.
     """
     count = np.array([np.triu(used, 1) for _, used in runs]).sum(axis=0)
     i, j = np.nonzero(count)
@@ -91,14 +91,14 @@ def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
 
 
 FOUND = 0.95
-"""From this F1 on, a support counts as the one that it is compared with."""
+"""Minimum F1 for two supports to count as equal."""
 _ALIKE = 0.02
 # A model of at most so many times the pairs, or of so few, has about as many.
 _ABOUT = 1.1
 
 
 def leaders(rows: pd.DataFrame, column: str, metric: Metric) -> list[str]:
-    """Return the labels that cannot be told from the best: by the deviation of seeds or, of one, by 2 %.
+    """Return the labels indistinguishable from the best: within the deviation over seeds, or 2 %.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def leaders(rows: pd.DataFrame, column: str, metric: Metric) -> list[str]:
     column : str
         The values, or NaN.
     metric : Metric
-        What they are, and so whether small or large ones are good.
+        The metric, which defines whether small or large values are better.
     """
     over = (
         rows.dropna(subset=[column])
@@ -121,7 +121,7 @@ def leaders(rows: pd.DataFrame, column: str, metric: Metric) -> list[str]:
 
 
 def error_words(rows: pd.DataFrame, metric: Metric) -> str:
-    """Say for which labels the values are best, and for which if refitted without λ.
+    """Return a sentence on the labels with the best values, and with the best values refitted without λ.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
 
     def best(column: str) -> str:
         means = rows.groupby("label", sort=False)[column].mean()[leaders(rows, column, metric)]
-        alike = "; seeds differ by more" if rows["label"].duplicated().any() else ", alike"
+        alike = "; within the spread over seeds" if rows["label"].duplicated().any() else ", a tie"
         values = joined(dict.fromkeys(map(typeset, means)))
         return f"for {joined(means.index)} ({values}{alike * (len(means) > 1)})"
 
@@ -142,14 +142,14 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
 
 
 def support_words(rows: pd.DataFrame, reference: str = "") -> str:
-    """Say which labels find the true support or, where it is unknown, share that of a reference.
+    """Return a sentence on the labels that recover the true support or, if unknown, that of a reference.
 
     Parameters
     ----------
     rows : DataFrame
-        Columns ``label`` and ``F1``, of that comparison, with a row for each seed.
+        Columns ``label`` and ``F1``, with a row for each seed.
     reference : str
-        The label that the others are compared with, if not with the truth.
+        The reference label, if the truth is unknown.
     """
     rows = rows[rows["label"] != reference]
     times = (rows["F1"] >= FOUND).groupby(rows["label"], sort=False).sum().sort_values(ascending=False)
@@ -157,8 +157,8 @@ def support_words(rows: pd.DataFrame, reference: str = "") -> str:
     what = f"{f'the pairs of {reference}' if reference else 'the true pairs'} (F1 ≥ {FOUND})"
     (most, first), *others = times.groupby(times, sort=False).groups.items()
     if most == 0:
-        return f"none finds {what}"
-    said = f"{joined(first)} {'find' if len(first) > 1 else 'finds'} {what}"
+        return f"none recovers {what}"
+    said = f"{joined(first)} {'recover' if len(first) > 1 else 'recovers'} {what}"
     if seeds == 1:
         return ", unlike ".join([said, *(joined(labels) for _, labels in others)])
     words = [f"{joined(labels)} on {count or 'none'}" for count, labels in others]
@@ -168,21 +168,21 @@ def support_words(rows: pd.DataFrame, reference: str = "") -> str:
 def conclusion(
     table: pd.DataFrame, metric: Metric, target: int, accept: tuple[int, int], reference: str = ""
 ) -> str:
-    """Say what a comparison at equal sparsity shows, and which regularizers cannot take part in it.
+    """Return the conclusions of a comparison at equal sparsity, and the regularizers that miss the target.
 
     Parameters
     ----------
     table : DataFrame
-        As for `error_words` and `support_words`, F1 NaN where it is unknown; ``seed``; ``nearest``, whether
-        the number is not reached; ``instead``, the numbers around it.
+        The columns of `error_words` and `support_words`, with F1 NaN if unknown; ``seed``; ``nearest``,
+        whether the target is missed; ``instead``, the closest counts.
     metric : Metric
-        What the values are.
+        The metric of the values.
     target : int
-        The number of interactions.
+        The target number of interactions.
     accept : (int, int)
-        The accepted ones.
+        The accepted range.
     reference : str
-        As for `support_words`.
+        See `support_words`.
     """
     ratios = table["interactions"].clip(lower=0.5) / max(target, 0.5)
     far = table["nearest"] & (np.abs(np.log(ratios)) > math.log(_ABOUT))
@@ -197,8 +197,7 @@ def conclusion(
     for label, own in missed.groupby("label", sort=False):
         on = f" on {len(own)} of {seeds} seeds" * (seeds > 1)
         words.append(
-            f"{label}: no model with {range_words(accept)} pairs found{on}; "
-            f"the nearest have {own['instead'].iloc[0]}."
+            f"{label}: no model with {range_words(accept)} pairs{on}; closest: {own['instead'].iloc[0]}."
         )
     return " ".join(words)
 
@@ -237,30 +236,30 @@ def chosen_words(rows: pd.DataFrame, metric: Metric, accept: tuple[int, int]) ->
 
 
 def range_words(ends: tuple[int, int]) -> str:
-    """Return a range of counts, or the only one."""
+    """Return a range of counts as text."""
     return " to ".join(dict.fromkeys(f"{end:,}" for end in ends))
 
 
 def joined(words: Iterable[str]) -> str:
-    """Return words with commas between them and "and" before the last."""
+    """Return a list of words joined by commas and "and"."""
     *most, last = list(words) or [""]
     return f"{', '.join(most)} and {last}" if most else last
 
 
 CLASSES = ("true negative", "true positive", "false negative", "false positive")
-"""What the codes of a `Support` stand for."""
+"""Names of the codes of a `Support`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Every pair, classified.
+    """A classification of all pairs.
 
     Attributes
     ----------
     codes : (d, d) int8 ndarray
-        The place in `CLASSES`.
+        Indices into `CLASSES`.
     counts : tuple of int
-        How many pairs i < j there are of each.
+        The number of pairs i < j in each class.
     """
 
     codes: np.ndarray
@@ -268,13 +267,13 @@ class Support:
 
     @property
     def f1(self) -> float:
-        """F1 of the learned support; 1 where both are empty."""
+        """F1 of the learned support; 1 if both are empty."""
         _, hit, missed, wrong = self.counts
         return 1.0 if hit + missed + wrong == 0 else 2 * hit / (2 * hit + missed + wrong)
 
     @property
     def exact(self) -> bool:
-        """Whether the learned support is the true one; its mean over runs is the PSSR."""
+        """Whether the learned support equals the true one; its mean over runs is the PSSR."""
         return self.counts[2] == 0 and self.counts[3] == 0
 
 
@@ -284,9 +283,9 @@ def compare_supports(truth: np.ndarray, learned: np.ndarray, excluded: tuple[int
     Parameters
     ----------
     truth, learned : (d, d) array_like
-        Symmetric; non-zero where the pair interacts. The diagonal is no pair.
+        Symmetric, non-zero for pairs that interact. The diagonal is ignored.
     excluded : tuple of int
-        Features whose pairs do not count.
+        Features whose pairs are ignored.
 
     Returns
     -------
@@ -301,12 +300,12 @@ def compare_supports(truth: np.ndarray, learned: np.ndarray, excluded: tuple[int
 
 
 def first_between(truth: np.ndarray) -> tuple[int, int] | None:
-    """Return the first two features i < j that truly interact, but not with each other.
+    """Return the first two features i < j that have true interactions, but not with each other.
 
     Parameters
     ----------
     truth : (d, d) array_like
-        Symmetric; non-zero where the pair interacts.
+        Symmetric, non-zero for pairs that interact.
     """
     true = np.asarray(truth) != 0
     matters = true.any(axis=0)
@@ -316,9 +315,9 @@ def first_between(truth: np.ndarray) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=8)
 def strongest_product(dataset: Dataset) -> tuple[int, int] | None:
-    """Return the features i < j of few, with the largest ∣Σₙ xₙᵢ xₙⱼ (yₙ − ȳ)∣ over the first rows.
+    """Return the features i < j with the largest ∣Σₙ xₙᵢ xₙⱼ (yₙ − ȳ)∣ over the first rows, for small d.
 
-    None where no product is related to y.
+    None if no product is related to y.
     """
     X: Any = dataset.X[:_ROWS]
     y = np.asarray(dataset.y[:_ROWS], dtype=float)
@@ -329,20 +328,20 @@ def strongest_product(dataset: Dataset) -> tuple[int, int] | None:
 
 
 def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
-    """Count the pairs that a model uses and, if the truth is known, which of them are true.
+    """Return the counts of used pairs and, if the truth is known, of true and false ones.
 
     Parameters
     ----------
     used : (d, d) array_like
-        Symmetric; non-zero where the pair is used. The diagonal is no pair.
+        Symmetric, non-zero for used pairs. The diagonal is ignored.
     truth : (d, d) array_like, optional
-        Likewise, the pairs that interact.
+        Symmetric, non-zero for true pairs.
 
     Returns
     -------
     str
-        Counts of true pairs, and of false ones between two groups of features that the truth connects, with a
-        feature that interacts with none, and, if there are any, within a group.
+        Counts of true pairs and of false pairs: across groups of connected features, with noise features and,
+        if any, within groups.
     """
     learned = np.triu(np.asarray(used) != 0, 1)
     d, n = len(learned), int(learned.sum())
@@ -370,9 +369,9 @@ def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
 
 
 def groups_of(truth: np.ndarray) -> list[tuple[str, int, int]]:
-    """Return the groups of features that the truth connects: a name, the first feature, and how many.
+    """Return the name, first feature and size of each group of features connected by the truth.
 
-    Features that interact with none are noise. Where groups are not in the order of the features, none.
+    Features without interactions are noise. Returns nothing if groups are not contiguous.
     """
     true = np.asarray(truth) != 0
     _, labels = connected_components(true, directed=False)
@@ -389,12 +388,12 @@ def groups_of(truth: np.ndarray) -> list[tuple[str, int, int]]:
 
 
 def say_where_exact(exact: Mapping[str, np.ndarray], strengths: Sequence[float]) -> str:
-    """Say from how many starts, and at which strengths, some regularizers use exactly the true pairs.
+    """Return a sentence on the starts and strengths at which regularizers use exactly the true pairs.
 
     Parameters
     ----------
     exact : mapping of (starts, strengths) ndarray of bool
-        For every regularizer, by its label, whether the fit from a start at a strength does.
+        For the label of each regularizer, whether the fit from each start is exact at each strength.
     strengths : sequence of float
         λ, ascending.
     """

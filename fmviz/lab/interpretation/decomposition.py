@@ -1,7 +1,7 @@
-"""Decompose a prediction exactly into bias, linear terms, pairs, squares and higher orders.
+"""Exact decomposition of a prediction into bias, linear terms, pairs, squares and higher orders.
 
-Every model here is a polynomial of its features, so that f(x) is a sum of one number for every product of
-them. For orders beyond two the largest products are named, and the others are one term.
+Every model is a polynomial of its features: f(x) is a sum over products of features. For orders above two the
+largest products are separate terms, and the remaining products form one term.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS = {
     "square": "squares",
     "higher": "higher orders",
 }
-"""What a term may be, and the words for all of that kind."""
+"""The kinds of terms, with their labels."""
 
 _NAMED = 20
 _WORK = 1e6
@@ -35,18 +35,18 @@ _WORK = 1e6
 
 @dataclass(frozen=True)
 class Term:
-    """One summand.
+    """A term of a prediction.
 
     Attributes
     ----------
     kind : {"bias", "linear", "column", "pair", "square", "higher"}
-        What it is.
+        The kind of term.
     order : int
-        How many features are multiplied.
+        The number of factors of the product.
     features : tuple of int
-        Which; () for the bias, and for what is left of an order.
+        The features; () for the bias and for the remainder of an order.
     value : float
-        What it adds to f.
+        The value of the term.
     """
 
     kind: str
@@ -62,9 +62,9 @@ class Decomposition:
     Attributes
     ----------
     terms : tuple of Term
-        All terms that are not 0 by structure.
+        All terms that are not structurally zero.
     predicted : float
-        f(x), as the model itself calculates it.
+        f(x) as computed by the model.
     """
 
     terms: tuple[Term, ...]
@@ -76,7 +76,7 @@ class Decomposition:
         return math.fsum(term.value for term in self.terms)
 
     def of_columns(self, column: np.ndarray) -> Decomposition:
-        """Return one term for each column of a table, and for each pair and set of them.
+        """Return one term for each column of a table, and for each pair or set of columns.
 
         Parameters
         ----------
@@ -93,9 +93,9 @@ class Decomposition:
         return Decomposition((*kept, *terms), self.predicted)
 
     def largest(self, most: int) -> list[tuple[str, Term]]:
-        """Return the bias, the largest other terms, and the remainder of each kind, with their keys.
+        """Return the bias, the largest other terms, and the remainder of each kind, with keys.
 
-        Keys are "" for a term by itself and the kind for a sum of the others of it.
+        The key is "" for a single term and the kind for a remainder.
         """
         bias = [term for term in self.terms if term.kind == "bias"]
         others_first = sorted((t for t in self.terms if t.kind != "bias"), key=lambda t: -abs(t.value))
@@ -107,7 +107,7 @@ class Decomposition:
         return largest
 
     def table(self, names: tuple[str, ...], scale: float = 1.0) -> pd.DataFrame:
-        """Return the terms: ``kind``, ``order``, ``term`` in words, ``value`` times `scale`."""
+        """Return the terms: ``kind``, ``order``, ``term`` as text, ``value`` times `scale`."""
         rows = [(t.kind, t.order, words_of(t, names), t.value * scale) for t in self.terms]
         table = pd.DataFrame(rows, columns=["kind", "order", "term", "value"])
         return table.sort_values("value", key=lambda column: -column.abs(), kind="stable", ignore_index=True)
@@ -130,16 +130,16 @@ def decompose(model: Model, parameters: Parameters, x: np.ndarray) -> Decomposit
     Parameters
     ----------
     model : Model
-        With its own parameters.
+        The model with its parameters.
     parameters : Parameters
-        What was fitted.
+        The fitted parameters.
     x : (d,) ndarray
         The features of one row, as in X.
 
     Returns
     -------
     Decomposition
-        Its terms sum to the prediction up to rounding.
+        Terms that sum to the prediction up to rounding.
     """
     live = np.flatnonzero(x)
     W = None if parameters.W is None else parameters.W[np.ix_(live, live)]
@@ -152,11 +152,11 @@ def decompose(model: Model, parameters: Parameters, x: np.ndarray) -> Decomposit
 
 
 def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:
-    """Yield the terms of a row without zeros; features are counted within it."""
+    """Yield the terms of a row without zeros; features are indexed within it."""
     every = model.order is None
-    # For m = 0, …, n the sum over the columns of the products of m distinct p_js x_j.
+    # Sums over columns of the products of m distinct p_js x_j, for m = 0, …, n.
     sums = elementary_sums(parameters.P * x[:, None], x.size).sum(axis=1) if every else np.zeros(3)
-    # Π(1 + p_j x_j) contains a 1 and a linear part.
+    # Π(1 + p_j x_j) contains 1 and a linear part.
     yield Term("bias", 0, (), float(parameters.intercept) + float(sums[0]))
     linear = parameters.w + (parameters.P.sum(axis=1) if every else 0.0)
     for j in np.flatnonzero(linear):
@@ -188,10 +188,10 @@ def _pairs(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term
 def _higher(
     model: Model, parameters: Parameters, x: np.ndarray, order: int, total: float | None, named: bool
 ) -> Iterator[Term]:
-    """Yield the largest products of an order, and all others as one term."""
+    """Yield the largest products of an order, and the sum of the others."""
     negated = []
     if named or total is None:
-        # Every factor of a product takes its x_j, so that weights are the terms of the row.
+        # With x_j multiplied into the factors, weights are the terms of the row.
         products = interactions_of(model, parameters.replace(P=parameters.P * x[:, None]), order)
         total = products.total() if total is None else total
         largest = products.within(_WORK).ranked(_NAMED)

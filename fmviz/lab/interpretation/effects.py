@@ -1,4 +1,4 @@
-"""Main effects as curves and pairs of columns by size: what a machine says of the columns of a table."""
+"""Main effects and pairwise effects of the columns of a table in a machine."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from fmviz.typography import cell
 
 _MOST_ROWS = 2_000
 _MOST_TESTED = 6_000
-# Numbers v_A of all rows, samples and columns that are kept at once.
+# Maximum number of stored v_A over rows, samples and columns.
 _MOST_NUMBERS = 4e7
 _FEWEST_SAMPLED = 300
 _POINTS = 60
 _RANGES = 10
 _VALUES = 31
 _LEVELS = 40
-# Words with a curve each; more are drawn as rows of a heatmap.
+# Maximum number of levels drawn as curves; more become rows of a heatmap.
 _CURVES = 6
-# Cells of fewer rows are not spoken of.
+# Minimum rows of a cell in a sentence.
 _FEWEST_ROWS = 5
 _MOST_PAIRS = 30
-# Neighbours of the largest cell are spoken of with it from this share of its effect.
+# Neighbours of the largest cell join its sentence from this share of its effect.
 _ALIKE = 0.5
 _NAMED = 3
 _WORKING, _WEEKEND = {"Mon", "Tue", "Wed", "Thu", "Fri"}, {"Sat", "Sun"}
 _PREPOSITIONS = {"year": "in", "month": "in", "weekday": "on", "hour": "at", "trend": "on"}
 _EPOCH = pd.Timestamp("2000-01-01")
-# So many columns and pairs are described.
+# Number of columns and pairs with a description.
 _RANKED = 60
 
 
@@ -51,18 +51,18 @@ def as_posterior(parameters: Parameters, binary: bool) -> Posterior:
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A column along which effects are read: its levels, or ranges of its numbers, in order.
+    """Levels of a column, or ranges of its numbers, in order.
 
     Attributes
     ----------
     column : FeatureColumn
         The column.
     members : (n, m) CSR array
-        1 where a row is at a place: at none where its value is missing, of texts at each of its words.
+        1 if a row belongs to a level or range: none for missing values, several for texts.
     labels : tuple of str
         A label for each level or range.
     ends : (m, 2) ndarray or None
-        The least and the largest number of each range; None for levels.
+        The smallest and largest number of each range; None for levels.
     """
 
     column: FeatureColumn
@@ -71,19 +71,19 @@ class Axis:
     ends: np.ndarray | None
 
     def alike(self, effects: np.ndarray, at: int) -> list[int]:
-        """Return the places whose effects are like that at `at`; of numbers those next to each other."""
+        """Return the indices with effects similar to that at `at`; for numbers, contiguous ones."""
         if isinstance(self.column, TextColumn):
-            # A row has several of them.
+            # A row can have several words.
             return [at]
         good = np.sign(effects[at]) * np.nan_to_num(effects) >= _ALIKE * abs(effects[at])
         if self.ends is not None:
-            # Those with nothing else between them and `at`.
+            # Indices contiguous with `at`.
             others = np.cumsum(~good)
             good &= others == others[at]
         return np.flatnonzero(good).tolist()
 
     def where(self, places: Sequence[int]) -> str:
-        """Return the condition that a value is at one of the places."""
+        """Return the condition that a value belongs to one of the levels or ranges."""
         name, part = self.column.name, _part(self.column)
         if self.ends is None:
             words = [self.labels[place] for place in places]
@@ -105,18 +105,18 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """What a pair of columns adds, by levels and ranges of both.
+    """The effect of a pair of columns by levels and ranges.
 
     Attributes
     ----------
     first, second : Axis
         The two columns.
     effect : (m, n) ndarray
-        The mean over the rows of each cell; NaN without any.
+        Mean over the rows of each cell; NaN for empty cells.
     rows : (m, n) int ndarray
-        Their number.
+        Number of rows of each cell.
     curves : DataFrame or None
-        Of a number and few words, a curve for each word: its index is the number.
+        For a number and few levels, a curve per level, indexed by the number.
     """
 
     first: Axis
@@ -128,23 +128,23 @@ class Surface:
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """The parts of f by columns, exact for every sample: f = c + Σ_A h_A + Σ_{A<B} g_AB.
+    """The decomposition of f by columns, exact for every sample: f = c + Σ_A h_A + Σ_{A<B} g_AB.
 
     With v_A = Σ_j p_j x_j over the features of column A, and m_A its mean over typical rows, g_AB is
-    ⟨v_A − m_A, v_B − m_B⟩, and h_A all that depends on A alone, less its mean.
+    ⟨v_A − m_A, v_B − m_B⟩, and h_A is the part that depends only on A, minus its mean.
 
     Attributes
     ----------
     posterior : Posterior
-        Samples of a machine, or a single one.
+        Samples of a machine, or a single sample.
     X : (N, d) ndarray or CSR array
-        Typical rows: those that the machine was fitted to.
+        Typical rows, the training rows.
     columns : tuple of FeatureColumn
-        The columns that X encodes.
+        The columns encoded in X.
     scale : float
-        What f is multiplied by to be in the target's unit, or the log-odds of two classes.
+        Factor from f to the unit of the target, or to the log-odds of two classes.
     unit : str
-        That unit.
+        The unit of effects.
     """
 
     posterior: Posterior
@@ -155,7 +155,7 @@ class Effects:
 
     @cached_property
     def rows(self) -> sp.csc_array:
-        """Some of the rows, as many as tell sizes of effects well enough."""
+        """A subset of the rows, large enough to estimate sizes of effects."""
         rows = sp.csr_array(self.X)
         order = np.random.default_rng(0).permutation(rows.shape[0])
         return sp.csc_array(rows[np.sort(order[: self._most(_MOST_ROWS)])])
@@ -179,12 +179,12 @@ class Effects:
 
     @cached_property
     def _alone_means(self) -> np.ndarray:
-        """The means over the rows of what depends on one column alone, shape (S, columns)."""
+        """Means over the rows of the single-column parts, shape (S, columns)."""
         alone = (self._alone(a, self._block(a)).mean(axis=1) for a in range(len(self.columns)))
         return np.stack(list(alone), axis=1)
 
     def _block(self, column: int, X: Any = None) -> sp.csr_array:
-        """Return the features of a column, of the rows or of others."""
+        """Return the features of a column, for the stored rows or for other rows."""
         return sp.csr_array((self.rows if X is None else sp.csc_array(X))[:, self.members[column]])
 
     def _centered(self, column: int, block: sp.csr_array) -> np.ndarray:
@@ -221,7 +221,7 @@ class Effects:
 
     @cached_property
     def mains(self) -> pd.DataFrame:
-        """A row for each column, largest ``size`` first: the deviation of its main effect over the rows."""
+        """The columns by descending ``size``, the deviation of the main effect over the rows."""
         sizes = [self.main(a, self._block(a)).mean(axis=0).std() for a in range(len(self.columns))]
         names = [column.name for column in self.columns]
         table = pd.DataFrame({"column": range(len(names)), "name": names, "size": sizes})
@@ -229,7 +229,7 @@ class Effects:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """A row for each pair of columns, the largest ``size`` first: the deviation of g_AB over the rows."""
+        """The pairs of columns by descending ``size``, the deviation of g_AB over the rows."""
         parts = [self._centered(a, self._block(a)) for a in range(len(self.columns))]
         records = []
         for a, b in combinations(range(len(parts)), 2):
@@ -240,9 +240,9 @@ class Effects:
 
     @cached_property
     def ranked(self) -> pd.DataFrame:
-        """The columns and pairs of them of largest ``size``, with ``name``, ``a``, ``b`` and ``sentence``.
+        """The columns and pairs of largest ``size``, with ``name``, ``a``, ``b`` and ``sentence``.
 
-        ``place`` is the row of a pair in `pairs`; of a column alone it and ``b`` are -1.
+        ``place`` is the row of a pair in `pairs`; for a single column, it and ``b`` are -1.
         """
         pairs = self.pairs.assign(name=self.pairs["first"] + " × " + self.pairs["second"])
         pairs["place"] = np.arange(len(pairs))
@@ -256,20 +256,20 @@ class Effects:
 
     @property
     def matrix(self) -> np.ndarray:
-        """The sizes of `pairs`, symmetric, 0 on the diagonal."""
+        """The sizes of `pairs` as a symmetric matrix with zero diagonal."""
         sizes = np.zeros((len(self.columns),) * 2)
         sizes[self.pairs["a"], self.pairs["b"]] = self.pairs["size"]
         return sizes + sizes.T
 
     def enough(self, X: Any, y: np.ndarray, row_groups: np.ndarray | None = None) -> int:
-        """Return the fewest of the largest pairs whose loss is within one standard error of the least.
+        """Return the smallest number of largest pairs with a loss within one standard error of the minimum.
 
         Parameters
         ----------
         X, y : (n, d) ndarray or CSR array, (n,) ndarray
-            Rows that were kept out, in the scale that the machine was fitted to.
+            Held-out rows, in the scale of the fit.
         row_groups : (n,) int ndarray, optional
-            The group of each; rows of one depend on each other.
+            The group of each row; standard errors count groups.
         """
         rows = slice(self._most(_MOST_TESTED))
         y, losses = y[rows], []
@@ -281,7 +281,7 @@ class Effects:
         return next(count for count, loss in enumerate(losses) if loss.mean() <= limit)
 
     def _truncated(self, X: sp.csr_array) -> Iterator[np.ndarray]:
-        """Yield f with no pair of columns, with the largest one, with the two largest and so on."""
+        """Yield f without pairs of columns, with the largest pair, with the two largest, and so on."""
         means = self._means
         products = 0.5 * (np.square(means.sum(axis=1)) - np.square(means).sum(axis=1)).sum(axis=1)
         constants = self.posterior.intercept + self._alone_means.sum(axis=1) - products
@@ -298,13 +298,13 @@ class Effects:
     # ------------------------------------------------------------------------------------------ values
 
     def _values(self, column: int, block: sp.csr_array) -> pd.Series:
-        """Return the values of a column behind its features; NaN or None where one is missing."""
+        """Return the original values of a column; NaN or None if missing."""
         own = self.columns[column]
         width = block.shape[1]
         marked = (block[:, [width - 1]].toarray().ravel() == 1.0) & (own.missing == "mark")
         if isinstance(own, NumberColumn):
             values = own.center + own.scale * block[:, [0]].toarray().ravel()
-            # Rounded where the encoding was not exact.
+            # Rounded if the encoding was inexact.
             return pd.Series(np.where(marked, np.nan, np.round(values, 12)))
         labels = own.categories if isinstance(own, WordColumn) else own.labels
         words = np.array([*labels, None], dtype=object)
@@ -315,10 +315,10 @@ class Effects:
         return pd.Series(words[place], dtype=object).where(~marked, None)
 
     def curve(self, column: int, level: float = 0.9) -> pd.DataFrame:
-        """Return a main effect: ``value``, ``effect``, ``lower`` and ``upper``, and the ``rows`` of each.
+        """Return a main effect: ``value``, ``effect``, ``lower``, ``upper`` and ``rows``.
 
-        Of a number there are points between its quantiles of 1 and 99 %; of words a point for each level.
-        The ends are those of the central interval of probability `level` of the samples.
+        Numbers have points between their 1 and 99 % quantiles, levels one point each. ``lower`` and ``upper``
+        are the ends of the central interval of probability `level` over the samples.
         """
         own, values = self.columns[column], self._values(column, self._block(column)).dropna()
         if isinstance(own, NumberColumn):
@@ -340,7 +340,7 @@ class Effects:
         )
 
     def _at(self, column: int, values: np.ndarray) -> sp.csr_array:
-        """Return the features of some values of a column."""
+        """Return the encoded features of some values of a column."""
         return sp.csr_array(sp.hstack(self.columns[column].features(pd.Series(values)), format="csr"))
 
     def axis(self, column: int) -> Axis:
@@ -366,14 +366,14 @@ class Effects:
         return Axis(own, _members(codes, len(labels)), labels, ends)
 
     def _words(self, column: int) -> tuple[sp.csr_array, np.ndarray]:
-        """Return which rows have the most frequent words of a column of texts, and the places of these."""
+        """Return the rows with the most frequent words of a text column, and the indices of these words."""
         own, block = self.columns[column], self._block(column)
         counts = np.asarray(block[:, : len(own.labels)].sum(axis=0)).ravel()
         places = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
         return sp.csr_array(block[:, places[counts[places] > 0]]), places[counts[places] > 0]
 
     def surface(self, a: int, b: int) -> Surface:
-        """Return what a pair of columns adds by levels and ranges, and a curve for each of few words."""
+        """Return the effect of a pair of columns by levels and ranges, with curves for few levels."""
         first, second = self.axis(a), self.axis(b)
         effect = self.pair(a, b, self._block(a), self._block(b))
         rows = (first.members.T @ second.members).toarray().astype(int)
@@ -388,7 +388,7 @@ class Effects:
         return Surface(first, second, means, rows, curves)
 
     def _curves(self, word: int, line: int) -> pd.DataFrame:
-        """Return a curve over a number for each word, between the numbers that it has."""
+        """Return a curve over a number for each level, within the range of its numbers."""
         words = self._values(word, self._block(word))
         values = self._values(line, self._block(line))
         points = _points(values.dropna())
@@ -404,7 +404,7 @@ class Effects:
     # --------------------------------------------------------------------------------------- sentences
 
     def main_sentence(self, column: int) -> str:
-        """Return where a main effect is largest and least, in a sentence."""
+        """Return a sentence on the maximum and minimum of a main effect."""
         curve, own = self.curve(column), self.columns[column]
         spoken = curve[curve["rows"] >= min(_FEWEST_ROWS, curve["rows"].max())]
         high, low = spoken.loc[spoken["effect"].idxmax()], spoken.loc[spoken["effect"].idxmin()]
@@ -412,14 +412,14 @@ class Effects:
         return f"{own.name}: {', '.join(ends)}."
 
     def pair_sentence(self, a: int, b: int) -> str:
-        """Return the levels and ranges where a pair of columns changes predictions most, in a sentence."""
+        """Return a sentence on the levels and ranges with the largest effect of a pair of columns."""
         surface = self.surface(a, b)
         first, second, n, mean = max(
             (self._block_of(surface, sign) for sign in (1.0, -1.0)),
             key=lambda block: abs(block[3]) * np.sqrt(block[2]),
         )
         axes = (surface.first, first), (surface.second, second)
-        # Parts of dates have prepositions: at 7 o'clock, in May.
+        # Parts of dates need prepositions: at 7 o'clock, in May.
         words = [axis.where(places) for axis, places in axes if axis.column.part_of]
         named = [axis.where(places) for axis, places in axes if not axis.column.part_of]
         text = " ".join([*words, *([f"where {' and '.join(named)}"] if named else [])])
@@ -427,7 +427,7 @@ class Effects:
         return f"{text[:1].upper()}{text[1:]}: {self._signed(mean)} ({share} % of rows)."
 
     def _block_of(self, surface: Surface, sign: float) -> tuple[list[int], list[int], int, float]:
-        """Return the places around the largest cell of a sign, the number of their rows, and their mean."""
+        """Return the indices around the largest cell of a sign, their number of rows, and their mean."""
         rows = surface.rows
         effect = np.where(rows >= min(_FEWEST_ROWS, rows.max()), surface.effect, np.nan)
         i, j = map(int, np.unravel_index(np.nanargmax(sign * effect * np.sqrt(rows)), rows.shape))
@@ -447,13 +447,13 @@ class Effects:
 
 
 def _levels(column: WordColumn, words: pd.Series) -> list[str]:
-    """Return the most frequent words of a column, in its order."""
+    """Return the most frequent levels of a column, in its order."""
     kept = set(words.value_counts().index[:_LEVELS])
     return [word for word in (*column.categories, *column.others) if word in kept]
 
 
 def _members(codes: np.ndarray, count: int) -> sp.csr_array:
-    """Return the rows at each place, given that of every row, or -1."""
+    """Return the rows of each level, given the level of every row, or -1."""
     known = np.flatnonzero(codes >= 0)
     return sp.csr_array((np.ones(known.size), (known, codes[known])), (codes.size, count))
 
@@ -466,12 +466,12 @@ def _points(values: pd.Series) -> np.ndarray:
 
 
 def _part(column: FeatureColumn) -> str:
-    """Return which part of a date a column is; empty for others."""
+    """Return the part of a date that a column contains, or ""."""
     return column.name.rpartition(".")[2] if column.part_of else ""
 
 
 def shown_value(column: FeatureColumn, value: Any) -> str:
-    """Return a value as people write it: of months and weekdays the name without their number."""
+    """Return a value as text; months and weekdays by name."""
     part = _part(column)
     if not isinstance(value, float):
         return str(value).partition("-")[2] if part in ("month", "weekday") else str(value)
@@ -481,7 +481,7 @@ def shown_value(column: FeatureColumn, value: Any) -> str:
 
 
 def plotted(column: FeatureColumn, values: Any) -> Any:
-    """Return numbers as they are drawn: a trend in years."""
+    """Return numbers for display: trends in years."""
     return 2000 + values / 365.2425 if _part(column) == "trend" else values
 
 
@@ -493,7 +493,7 @@ def _at_value(column: FeatureColumn, value: Any) -> str:
 
 
 def _of_words(name: str, part: str, words: list[str], every: Sequence[str]) -> str:
-    """Return the condition that a word is one of some, as `Axis.where`."""
+    """Return the condition that a level is one of several, see `Axis.where`."""
     if part == "weekday" and set(words) in (_WORKING, _WEEKEND):
         return "on working days" if set(words) == _WORKING else "at weekends"
     others = [word for word in every if word not in words]

@@ -1,4 +1,4 @@
-"""Rank rows by their residuals, and list those that look wrong."""
+"""Outliers: rows ranked by their residuals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fmviz.lab.runner import Run
 from fmviz.lab.runs import found_caps
 
 LISTED = 50
-"""Rows of a list of suspicious ones."""
+"""Maximum number of listed outliers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +32,13 @@ class Errors:
     Attributes
     ----------
     rows : (n,) int ndarray
-        Their places in the data.
+        Indices in the data.
     y, f : (n,) ndarray
-        Their targets and predictions, encoded.
+        Encoded targets and predictions.
     binary : bool
         Whether y is ±1 and f a score.
     wrong : (n,) bool ndarray or None
-        Which are wrong on purpose; None where none were made so.
+        Mask of rows with synthetic errors; None without such rows.
     """
 
     rows: np.ndarray
@@ -49,21 +49,21 @@ class Errors:
 
     @property
     def signed(self) -> np.ndarray:
-        """The residual f − y, or for classes the margin violation 1 − yf."""
+        """The residual f − y, or the margin violation 1 − yf of classes."""
         return 1.0 - self.y * self.f if self.binary else self.f - self.y
 
     @property
     def size(self) -> np.ndarray:
-        """The criterion of the ranking: |f − y|, or 1 − yf."""
+        """The ranking criterion: |f − y|, or 1 − yf."""
         return self.signed if self.binary else np.abs(self.signed)
 
     def beyond(self, reach: float) -> np.ndarray:
-        """Return which rows have a larger error."""
+        """Return a mask of the rows with a larger error."""
         return self.size > reach
 
 
 def errors_of(run: Run, parameters: Parameters, every: bool = False) -> Errors:
-    """Return the errors of a run of one output on its training rows, with `every` on all rows."""
+    """Return the errors of a single-output run on its training rows, or with `every` on all rows."""
     problem: Any = run.problem
     rows, held_out = run.rows
     y, f, wrong = problem.y, problem.predict(parameters), run.dataset.wrong
@@ -72,13 +72,13 @@ def errors_of(run: Run, parameters: Parameters, every: bool = False) -> Errors:
         design, others = run.validation
         rows, y = np.concatenate([rows, held_out]), np.concatenate([y, others])
         f = np.concatenate([f, problem.model.predict(design, parameters)])
-        # Validation rows keep their true targets.
+        # Validation rows have their true targets.
         marked = None if marked is None else np.concatenate([marked, np.zeros(held_out.size, dtype=bool)])
     return Errors(rows, y, f, problem.target.kind == "binary", marked)
 
 
 def caps_of(loss: Loss) -> tuple[float, float] | None:
-    """Return ε₁ and ε₁ + ε₂ of a loss with a tube or a cap, infinity for no cap; None for other losses."""
+    """Return ε₁ and ε₁ + ε₂ of a loss with a tube or cap (infinite without cap); None for other losses."""
     if loss.majoriser is None:
         return None
     epsilon = float(loss.settings.get("epsilon", 0.0))
@@ -92,13 +92,13 @@ class Suspicion:
     Attributes
     ----------
     label : str
-        The loss, for people.
+        The label of the loss.
     errors : Errors
-        How far off all rows are, those that are kept out among them.
+        The errors of all rows, including held-out rows.
     aside : (n,) bool ndarray
-        Which of these rows are set aside.
+        Mask of the rows set aside.
     logistic : bool
-        Whether a logistic fit to the rows that are kept ranks all.
+        Whether rows are ranked by a logistic fit to the remaining rows.
     """
 
     label: str
@@ -108,21 +108,21 @@ class Suspicion:
 
     @property
     def message(self) -> str:
-        """The number of outliers, and how rows are ranked."""
+        """A sentence on the number of outliers and the ranking of rows."""
         n, aside = self.aside.size, int(self.aside.sum())
         if not aside:
-            return f"{self.label}: no row of {n:,} is set aside."
+            return f"{self.label}: none of {n:,} rows is set aside."
         message = f"{self.label}: {aside:,} of {n:,} rows are set aside."
         if not self.logistic:
             return message
         return (
-            f"{message} A logistic fit to the others ranks the rows: a hinge leaves open how far beyond its "
-            "margin a prediction lies."
+            f"{message} Rows are ranked by a logistic fit to the others, because the hinge loss does not "
+            "determine scores beyond the margin."
         )
 
     @property
     def listed(self) -> np.ndarray:
-        """The rows with the largest errors, by their places, the largest first."""
+        """The indices of the rows with the largest errors, in descending order."""
         return np.argsort(-self.errors.size, kind="stable")[: max(LISTED, int(self.aside.sum()))]
 
 
@@ -134,11 +134,11 @@ def suspicious_rows(
     Parameters
     ----------
     experiment, parameters
-        Of a run, and of one of its outputs.
+        The settings of a run, and the parameters of one of its outputs.
     output : int
-        Which.
+        The index of the output.
     should_stop : callable
-        Asked between epochs.
+        Polled between epochs.
     """
     run = Run.prepare(experiment).of_output(output)
     problem: Any = run.problem
@@ -152,7 +152,7 @@ def suspicious_rows(
     kept = np.flatnonzero(~training.beyond(np.inf if caps is None else caps[1]))
     if not errors.binary or np.unique(training.y[kept]).size < 2:
         return Suspicion(loss.label, errors, aside)
-    # The hinge is 0 wherever y·f ≥ 1: it does not determine f there, and so not the error of a flipped row.
+    # The hinge loss is 0 for y·f ≥ 1: there it determines neither f nor the error of a flipped row.
     smooth = _logistic(run, output)
     smooth_fit = _fitted(replace(smooth, problem=smooth.problem.of_rows(kept)), should_stop)
     return Suspicion(loss.label, errors_of(smooth, smooth_fit, every=True), aside, logistic=True)
@@ -161,8 +161,8 @@ def suspicious_rows(
 def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable[[], bool]) -> Run:
     """Return a run with a capped loss and strengths rescaled to it.
 
-    Half the squared residual grows with the residual, a capped loss does not: the former has the strength λ
-    where the latter has λ over a typical residual, which outliers do not change.
+    The gradient of half the squared residual is the residual, that of a capped loss is at most 1. The
+    equivalent of the strength λ is therefore λ divided by a robust estimate of the typical residual.
     """
     errors, typical = errors_of(run, parameters), 1.0
     if not errors.binary:
@@ -177,13 +177,13 @@ def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable
 
 
 def _logistic(run: Run, output: int) -> Run:
-    """Return a run of classes with the logistic loss, and for the robust machine with a weak ‖Z‖²_F."""
+    """Return a run of classes with the logistic loss; for the robust machine, with a weak ‖Z‖²_F."""
     problem: Any = run.problem
     if not isinstance(problem.model, RobustFM):
         return _with(run, output, "logistic")
     squares = problem.design.power(2)
     size = float(np.square(problem.mean(squares @ np.ones(squares.shape[1])) / squares.shape[1]))
-    # A small share of the typical squared product hardly shrinks.
+    # A small fraction of the typical squared product causes little shrinkage.
     return _with(run, output, "logistic", lambda_p=1e-4 * size, model=RobustFM("squared"))
 
 
@@ -206,19 +206,19 @@ def rows_table(dataset: Dataset, errors: Errors, places: np.ndarray, most: int |
     Parameters
     ----------
     dataset : Dataset
-        Of one output.
+        The data with a single output.
     errors : Errors
-        Of the fit.
+        The errors of the fit.
     places : int ndarray
-        Which of its rows, by their place among them.
+        Indices of rows in `errors`.
     most : int, optional
-        At most so many attributes; all by default.
+        Maximum number of attributes, by default all.
 
     Returns
     -------
     DataFrame
-        ``row``, counted from 1, ``target``, ``prediction``, ``off by``, and with a known truth ``wrong in
-        truth``; then the attributes.
+        ``row``, counted from 1, ``target``, ``prediction``, ``off by``, with known errors ``wrong in truth``,
+        and the attributes.
     """
     attributes = Attributes(dataset)
     wording = Wording(attributes, "squared")

@@ -1,4 +1,4 @@
-"""Rank, search and tabulate interactions of pairs of features."""
+"""Ranking, search and tables of pairwise interactions."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from fmviz.lab.interpretation.wording import Wording
 
 
 def name_matches(text: str, names: Sequence[str], groups: Sequence[str]) -> list[np.ndarray]:
-    """Return for every word of a search which names contain it; a pair has each in one of its features.
+    """Return a mask of matching names for each term of a search; a pair must match all terms.
 
     Parameters
     ----------
     text : str
-        Parts of the names of features or attributes, separated by semicolons, in quotation marks whole names.
+        Parts of names separated by semicolons; quoted terms match exactly.
     names : sequence of str
-        Of features, or of attributes.
+        Names of features or attributes.
     groups : sequence of str
-        The attribute of each, which counts as part of its name.
+        The attribute of each name, also searched.
     """
     pairs = [(n.lower(), g.lower()) for n, g in zip(names, groups, strict=True)]
 
@@ -47,7 +47,7 @@ def name_matches(text: str, names: Sequence[str], groups: Sequence[str]) -> list
 
 
 def exact_search(name: str) -> str:
-    """Return the search for exactly this name, or "" if it contains a quote or semicolon."""
+    """Return a search for exactly this name, or "" if it contains a quote or semicolon."""
     return "" if set(name) & set(';"') else f'"{name}"'
 
 
@@ -57,18 +57,18 @@ def table_of_pairs(pairs: np.ndarray, weight: np.ndarray, dataset: Dataset, word
     Parameters
     ----------
     pairs, weight : ndarrays
-        The sets and weights of a `fmviz.engine.interactions.weights.Ranking`.
+        Sets and weights of a `fmviz.engine.interactions.weights.Ranking`.
     dataset : Dataset
-        Names the features, and has the rows.
+        The data, with feature names.
     wording : Wording
-        Says what a weight does.
+        Describes weights.
 
     Returns
     -------
     DataFrame
-        Columns ``feature_i``, ``feature_j``, ``weight``, ``effect`` (the weight in units of what is
-        predicted), ``rows_with_both``, ``spread`` (the root mean square of the pair's term over the rows, in
-        the same units) and ``sentence``.
+        Columns ``feature_i``, ``feature_j``, ``weight``, ``effect`` (the weight in units of the prediction),
+        ``rows_with_both``, ``spread`` (the root mean square of the pair's term over the rows, in the same
+        unit) and ``sentence``.
     """
     table = named_pairs(pairs, weight, dataset)
     table.insert(3, "effect", weight * wording.scale)
@@ -80,29 +80,29 @@ def table_of_pairs(pairs: np.ndarray, weight: np.ndarray, dataset: Dataset, word
 
 
 def ranking_words(ranking: Ranking, higher: bool) -> str:
-    """Describe how many pairs are used and listed; `higher` tells whether there are higher orders.
+    """Return the numbers of used and listed pairs as a sentence; `higher`: whether there are higher orders.
 
-    If none is listed, say why.
+    If no pair is listed, the sentence contains the reason.
     """
     if not ranking.total and ranking.siblings:
-        return f"All {ranking.siblings:,} used pairs are within columns: part of what one does alone."
+        return f"All {ranking.siblings:,} used pairs lie within columns and belong to main effects."
     if not ranking.total:
-        return "The model uses no pair: its regularizer has set all of them to zero."
+        return "The model uses no pairs: the regularizer has set all weights to zero."
     said = f"{ranking.total:,} used pairs" if ranking.total != 1 else "1 used pair"
     if ranking.total > ranking.weight.size:
-        said += f"; the {ranking.weight.size} of largest weight are listed"
+        said += f"; listed are the {ranking.weight.size} of largest weight"
     if ranking.siblings:
-        said += f". {ranking.siblings:,} more are within columns: part of what one does alone"
-    said += ". Each sentence tells what the pair adds to what both do alone"
+        said += f". {ranking.siblings:,} more lie within columns and belong to main effects"
+    said += ". Each sentence describes the effect of the pair beyond both main effects"
     if higher:
-        said += "; products of three and more features have terms of their own"
+        said += "; products of three and more features are separate terms"
     return f"{said}."
 
 
 def strongest_features(
     each: Sequence[PairWeights], most: int, between: Callable[[], None] = nothing
 ) -> tuple[np.ndarray, int]:
-    """Return the features with the largest Σ |w| over used pairs, ascending, and how many are used."""
+    """Return the features with the largest Σ |w| over used pairs, ascending, and the number of used ones."""
     strength, count = np.zeros(each[0].n_features), np.zeros(each[0].n_features, dtype=int)
     for pairs in each:
         for at, to, weight, used in pairs.upper(between):
@@ -114,7 +114,7 @@ def strongest_features(
     return np.sort(places[np.argsort(-strength[places], kind="stable")[:most]]), places.size
 
 
-# Number of entries of columns per block.
+# Maximum number of entries per block of columns.
 _BLOCK = 4_000_000
 # Column-wise copies of X, cached for later pairs.
 _by_columns: WeakKeyDictionary[Dataset, Any] = WeakKeyDictionary()
@@ -133,7 +133,7 @@ def mean_squares(dataset: Dataset, sets: np.ndarray) -> np.ndarray:
 
 
 def _products(dataset: Dataset, sets: np.ndarray) -> Iterator[sp.csc_array]:
-    """Yield the products of the features of some of the sets, a column each."""
+    """Yield the products of the features of some sets as columns."""
     if dataset not in _by_columns:
         _by_columns[dataset] = sp.csc_array(dataset.X)
     X = _by_columns[dataset]
@@ -147,7 +147,7 @@ def _products(dataset: Dataset, sets: np.ndarray) -> Iterator[sp.csc_array]:
 
 
 def named_pairs(pairs: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
-    """Return pairs with the names of their features; columns as in `pair_table`."""
+    """Return pairs with feature names; columns as in `pair_table`."""
     names = np.asarray(dataset.feature_names, dtype=object)
     return pd.DataFrame(
         {
@@ -160,7 +160,7 @@ def named_pairs(pairs: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.D
 
 
 def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int) -> pd.DataFrame:
-    """Return the pairs of the largest weights, of two columns each.
+    """Return the pairs of features from different columns with the largest weights.
 
     Parameters
     ----------
@@ -169,16 +169,16 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     parameters : Parameters
         What was fitted.
     dataset : Dataset
-        Names the features.
+        The data, with feature names.
     top : int
-        At most so many pairs.
+        Maximum number of pairs.
 
     Returns
     -------
     DataFrame
-        Columns ``feature_i``, ``feature_j``, ``weight`` and ``rows_with_both``, sorted by falling |weight|;
-        used pairs alone. Of several outputs each has so many, one after the other, and the column ``output``
-        comes first.
+        Columns ``feature_i``, ``feature_j``, ``weight`` and ``rows_with_both`` of used pairs, sorted by
+        descending |weight|. With several outputs, the rows of each output in turn, and a first column
+        ``output``.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
 
 
 def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: int) -> dict[str, Any]:
-    """Return the strongest pairs of one output, each with its sentence.
+    """Return the strongest pairs of one output with their sentences.
 
     Parameters
     ----------
@@ -204,14 +204,14 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
     parameters : Parameters
         What was fitted.
     wording : Wording
-        Says what a weight does.
+        Describes weights.
     top : int
-        At most so many pairs; none of two levels of one attribute.
+        Maximum number of pairs; pairs of levels of one attribute are excluded.
 
     Returns
     -------
     dict
-        ``rows``; ``words``, how many there are, or why there are none; ``strongest``, the first sentence.
+        ``rows``; ``words``, their number or the reason for none; ``strongest``, the first sentence.
     """
     try:
         pairs = pairs_of(model, parameters)
@@ -235,7 +235,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
 
 
 def listed_sets(model: Model, parameters: Parameters, wording: Wording, top: int) -> Iterator[dict[str, Any]]:
-    """Yield the strongest interactions of more than two features, for every order; see `listed_pairs`."""
+    """Yield the strongest interactions of each order above two; see `listed_pairs`."""
     names = wording.dataset.feature_names
     for order in filter((2).__lt__, orders_of(model)):
         interactions = interactions_of(model, parameters, order)

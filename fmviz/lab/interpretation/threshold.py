@@ -1,4 +1,4 @@
-"""Compute λ_max for an experiment: the strength from which on a machine has no interactions."""
+"""λ_max of an experiment: the smallest strength without interactions."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from fmviz.lab.runner import Run, load_dataset
 
 # Largest number of stored entries of X for which λ_max is computed.
 _MOST_ENTRIES = 3_000_000
-# Share of λ_max that leaves some bases on data sets of every size; large data sets may need less.
+# Share of λ_max that leaves some bases on all data sets; large data sets may need less.
 _BASIS_SHARE = 0.05
 
 
 @lru_cache(maxsize=256)
 def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
-    """Return an interval that contains λ_max, or None if there is none or it would take too long.
+    """Return an interval that contains λ_max, or None if there is none or the computation takes too long.
 
-    See `fmviz.lambda_max`; of several outputs it is the largest of theirs. On a shared basis both ends are
-    the largest one that is found, see `fmviz.engine.shared_basis.path.largest_strength`.
+    See `fmviz.lambda_max`; with several outputs, the maximum over outputs. On a shared basis both ends are
+    the largest known strength, see `fmviz.engine.shared_basis.path.largest_strength`.
     """
     return _interval_and_reference(_core(experiment))[0]
 
@@ -35,16 +35,16 @@ def lambda_max(experiment: Experiment) -> tuple[float, float] | None:
 def emptying_strength(experiment: Experiment) -> float:
     """Return λ_max, or a reference strength for a regularizer without one.
 
-    0 where neither is known, or no λ leaves an interaction.
+    0 if neither is known, or no λ leaves an interaction.
     """
     interval, reference = _interval_and_reference(_core(experiment))
     return reference if interval is None else interval[1]
 
 
 def following_data(experiment: Experiment) -> Experiment:
-    """Return the suggested experiment with a λ relative to λ_max, if no λ was chosen for the data set.
+    """Return the suggested experiment with a λ relative to λ_max, unless the data set suggests a λ.
 
-    That is a share of λ_max for a machine on a shared basis, whose λ does not carry over from other models.
+    Machines on a shared basis use a share of λ_max, since λ does not carry over from other models.
     """
     if not experiment.model.multi_output or experiment.model.name in experiment.dataset.spec.suited:
         return experiment
@@ -55,15 +55,15 @@ def following_data(experiment: Experiment) -> Experiment:
 def under_loss(experiment: Experiment, loss: str) -> Experiment:
     """Return the experiment with another loss, caps estimated from the data, and rescaled strengths.
 
-    Half the square of a residual has the slope r, a loss with kinks has 1: where the one has the strength λ,
-    the other has λ divided by a typical size of the target, to one digit.
+    Half the squared residual has the slope r, a loss with kinks has slope 1: the equivalent of the strength λ
+    is λ divided by a typical size of the target, rounded to one digit.
 
     Parameters
     ----------
     experiment : Experiment
-        What was set.
+        The present settings.
     loss : str
-        The other loss.
+        The new loss.
     """
     spec = experiment.dataset.spec
     changed = replace(experiment, loss=LOSSES[loss], caps="auto")
@@ -114,6 +114,6 @@ def _interval_and_reference(experiment: Experiment) -> tuple[tuple[float, float]
         return None, 0.0
     if why_no_threshold(problem.machines[0]) is not None:
         return None, References(problem).lambda_sparse
-    # Of several outputs by quick bounds.
+    # Quick bounds with several outputs.
     intervals = [zero_threshold(machine, tight=len(problem.machines) == 1) for machine in problem.machines]
     return (max(interval.lower for interval in intervals), max(interval.upper for interval in intervals)), 0.0

@@ -1,4 +1,4 @@
-"""Describe the effect of a weight on the prediction in a sentence, in the units of the target."""
+"""Sentences on the effect of a weight on predictions, in the unit of the target."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from fmviz.lab.interpretation.attributes import Attribute, Attributes
 from fmviz.tables.scaling import Scaling
 from fmviz.typography import typeset
 
-# Labels that say nothing but that it is so.
+# Labels that only affirm.
 _BARE = ("1", "1.0", "True", "TRUE", "true")
 
 
 @dataclass(frozen=True, eq=False)
 class Wording:
-    """Describes effects of a model in the units and names of a data set.
+    """Describes effects of a model with the units and names of a data set.
 
     Attributes
     ----------
     attributes : Attributes
-        Of the data.
+        The attributes of the data.
     loss : str
-        What the model was fitted by: the logistic loss makes f the log-odds.
+        The loss of the fit; with the logistic loss, f is the log-odds.
     compared : bool
-        Whether f is a score that says something beside those of other classes alone.
+        Whether f is meaningful only relative to the scores of other classes.
     """
 
     attributes: Attributes
@@ -53,9 +53,9 @@ class Wording:
 
     @property
     def scaling(self) -> Scaling | None:
-        """How the target was scaled, of data with one output."""
+        """The scaling of the target, for data with one output."""
         scaling = self.dataset.target_scaling
-        assert not isinstance(scaling, tuple), "words are for one output"
+        assert not isinstance(scaling, tuple), "requires a single output"
         return scaling
 
     @property
@@ -65,7 +65,7 @@ class Wording:
 
     @property
     def positive(self) -> str:
-        """The label of the class that a positive score says; for a bare 1 the name of the target."""
+        """The label of the class with positive scores; the name of the target if the label is just 1."""
         labels = self.dataset.class_labels
         positive = labels[1] if labels else "+1"
         return self.dataset.target_name if positive in _BARE else positive
@@ -89,16 +89,16 @@ class Wording:
         return "score" if self.binary else self.dataset.target_unit
 
     def prediction(self, f: float) -> float:
-        """Return a value of f in the target's own units."""
+        """Return a value of f in the original unit of the target."""
         return f if self.scaling is None else self.scaling.decode(f)
 
     @property
     def in_logarithms(self) -> bool:
-        """Whether terms add up to the logarithm of the target."""
+        """Whether terms sum to the logarithm of the target."""
         return self.scaling is not None and self.scaling.logarithm
 
     def added(self, f: float) -> float:
-        """Return a value of f on the scale on which terms add up: the target, or its logarithm."""
+        """Return a value of f on the additive scale: the target, or its logarithm."""
         return f if self.scaling is None else self.scaling.added(f)
 
     def probability(self, f: float) -> float | None:
@@ -108,10 +108,10 @@ class Wording:
     def why_no_probability(self) -> str:
         """Return why a binary model gives no probability."""
         if self.compared:
-            return "This score says something beside those of the other classes alone: the largest decides."
+            return "Scores are meaningful only in comparison: the class with the largest score is predicted."
         return (
-            f"The {LOSSES[self.loss].label.lower()} loss fits a score whose sign is the class, and no "
-            "probability; the logistic loss fits one."
+            f"The {LOSSES[self.loss].label.lower()} loss fits a score whose sign is the class, not a "
+            "probability. The logistic loss fits probabilities."
         )
 
     # -------------------------------------------------------------------------------------------- pairs
@@ -119,14 +119,14 @@ class Wording:
     def pair(self, i: int, j: int, weight: float) -> str:
         """Describe the effect of the product of two features in a sentence."""
         if weight == 0:
-            return "No change: what their factors have in common cancels."
+            return "No change: the contributions of their factors cancel."
         first, second = self._attribute(i), self._attribute(j)
         numbers = [(a, column) for a, column in ((first, i), (second, j)) if a.is_line(column)]
         conditions = [a.condition(column) for a, column in ((first, i), (second, j)) if not a.is_line(column)]
         effect = weight * self.scale
         if len(conditions) == 2:
-            if all(words.endswith(" is there") for words in conditions):
-                return f"When {self._name(i)} and {self._name(j)} come together, {self._moves(effect)}."
+            if all(words.endswith(" is present") for words in conditions):
+                return f"When {self._name(i)} and {self._name(j)} occur together, {self._moves(effect)}."
             return f"When {' and '.join(conditions)}, {self._moves(effect)}."
         if len(numbers) == 1:
             (attribute, column), (condition,) = numbers[0], conditions

@@ -1,4 +1,4 @@
-"""Describe changes of regularization strengths during a run, and mark them in its history."""
+"""Changes of regularization strengths during a run: descriptions, and marks in its history."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TERMS = {"lambda_sparse": "penalty_sparse", "lambda_p": "penalty_p", "lambda_w"
 
 
 def in_words(changes: Sequence[Change], model: str = "fm") -> str:
-    """Return for instance "λ = 0.1, λₚ = 2"."""
+    """Return changes as text, for instance "λ = 0.1, λₚ = 2"."""
     shrinkage = "λ_tr" if MODELS[model].notation.shrinkage_term.startswith("λ_tr") else "λₚ"
     symbols = {"lambda_sparse": "λ", "lambda_p": shrinkage, "lambda_w": "λ_w"}
     return ", ".join(f"{symbols[change.name]} = {typeset(change.value, 'g')}" for change in changes)
@@ -31,7 +31,7 @@ def change_words(experiment: Experiment, epoch: int) -> dict[int, str]:
 
 
 def changes_listed(experiment: Experiment, epoch: int) -> str:
-    """Return the changes up to an epoch as a list, for instance "λ = 0.1 after epoch 50", or ""."""
+    """Return the changes up to an epoch as text, for instance "λ = 0.1 after epoch 50", or ""."""
     words = change_words(experiment, epoch)
     return "; ".join(f"{text} after epoch {when:,}" for when, text in words.items())
 
@@ -41,7 +41,7 @@ def changed_words(experiment: Experiment, epoch: int) -> str:
     said = changes_listed(experiment, epoch)
     if not said:
         return ""
-    return f"Changed on the way: {said}. The objective of an epoch belongs to the strengths of that epoch."
+    return f"Changes during the run: {said}. The objective of each epoch uses the strengths of that epoch."
 
 
 def with_strengths(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
@@ -56,13 +56,13 @@ def with_strengths(history: pd.DataFrame, experiment: Experiment) -> pd.DataFram
 def with_jumps(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Add a row after every change: the same iterate under the new strengths.
 
-    Its penalties are the previous ones times the ratio of the strengths. Where these are unknown (a strength
-    was 0, or the history lacks the epoch) the objective and its parts are NaN, which interrupts their curves.
+    Its penalties are the previous ones times the ratio of the strengths. If these are unknown (a strength
+    was 0, or the history lacks the epoch), the objective and its parts are NaN, and curves are interrupted.
 
     Parameters
     ----------
     history : DataFrame
-        One row an epoch, ascending; columns ``epoch``, ``seconds``, ``objective``, ``loss``, ``penalty_w``,
+        One row per epoch, ascending; columns ``epoch``, ``seconds``, ``objective``, ``loss``, ``penalty_w``,
         ``penalty_p`` and ``penalty_sparse``, and others.
     experiment : Experiment
         The settings of the run.

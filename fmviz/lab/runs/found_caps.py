@@ -1,4 +1,4 @@
-"""Estimate the caps of robust losses from the data, cache them, and restore them from records."""
+"""Caps of robust losses: estimation from the data, cache, and restoration from records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fmviz.engine.starts.robust import Caps, estimate_caps
 from fmviz.lab.experiment import Experiment
 
 _NAMES = tuple(f"found_{cap.name}" for cap in fields(Caps))
-# Of experiments that differ in more than their budget.
+# Cached experiments, up to their budget.
 _known: dict[str, Caps] = {}
 _starts: dict[str, Parameters] = {}
 _MOST_STARTS = 8
@@ -32,7 +32,7 @@ def find(
     solver, start = chosen_solver(problem, experiment.solver), problem.start(experiment.init_scale, rng)
     if experiment.start == "informed" and not _robust(problem):
         solver = informed_solver(solver, problem)
-        # Without caps there is no objective to compare starts by.
+        # Without caps there is no objective for the comparison of starts.
         start = path_start(problem, experiment.init_scale, rng)
     return estimate_caps(problem, Caps(), solver, start, rng, should_stop)[:2]
 
@@ -45,14 +45,14 @@ def find_cached(
 ) -> tuple[Problem, Parameters | None]:
     """Return the result of `find`, cached for experiments that differ only in their budget.
 
-    Where caps are from a record the start is None, unless the fit `starts`.
+    The start is None for caps from a record, unless the fit `starts`.
     """
     caps, start = numbers(experiment), _starts.get(_key(experiment))
     if caps is None or (starts and start is None):
         problem, start = find(experiment, problem, should_stop)
         _starts[_key(experiment)] = start
         while len(_starts) > _MOST_STARTS:
-            # Another thread may have done so.
+            # Another thread may have cached it.
             _starts.pop(next(iter(_starts)), None)
         remember(experiment, caps_record(problem))
         return problem, start
@@ -62,7 +62,7 @@ def find_cached(
 
 
 def caps_record(problem: Problem) -> dict[str, float]:
-    """Return the caps and the strength of a problem by their names in records."""
+    """Return the caps and the strength of a problem by record name."""
     loss, model = problem.loss.settings, problem.model
     own = (model.cap, problem.lambda_p) if isinstance(model, RobustFM) and model.capped else ()
     return dict(zip(_NAMES, (loss["epsilon"], loss["cap"], *own), strict=False))
@@ -74,7 +74,7 @@ def numbers(experiment: Experiment) -> Caps | None:
 
 
 def remember(experiment: Experiment, record: Mapping[str, float]) -> None:
-    """Keep the caps that a record of a run tells, if any."""
+    """Cache the caps in a record of a run, if any."""
     caps = Caps(*(record.get(name) for name in _NAMES))
     given = [value for value in astuple(caps) if value is not None]
     if experiment.finds_caps and len(given) >= 2 and all(0.0 <= value < math.inf for value in given):

@@ -1,4 +1,4 @@
-"""Write Python programs that repeat a run, a comparison or a figure of a paper."""
+"""Python programs that repeat a run, a comparison or a figure of a paper."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import to_python
 
 _INSTALL = """\
-# Needs fmviz, once: pip install .  in the folder of its source. Or, without that, save this program in that
-# folder and run it by .venv/bin/python, which `make run` has set up there.
+# Requires fmviz: pip install .  in its source folder. Alternatively, save this program in that folder and run
+# it with .venv/bin/python, created by `make run`.
 """
 
 
@@ -33,7 +33,7 @@ def with_header(
     result : str
         A description of the result.
     link : str
-        The address of the page of the result.
+        Address of the page of the result.
     data : mapping of str to str, optional
         Hashes by `fmviz.lab.runs.provenance.data_hash` by data set.
     versions : mapping of str to str, optional
@@ -42,7 +42,7 @@ def with_header(
     listed = {"data ": data or {}, "made with ": versions or present_versions()}
     lines = [result, link]
     lines += [words + ", ".join(map(" ".join, pairs.items())) for words, pairs in listed.items() if pairs]
-    # Without line breaks, whose following text would be executed.
+    # No line breaks: text after them would be executed.
     return "".join(f"# {' '.join(line.split())}\n" for line in lines if line) + _INSTALL + "\n" + script
 
 
@@ -69,7 +69,7 @@ def _data(name: str) -> str:
         return ""
     arguments = ",\n".join(map(to_python, (upload.title, name, upload.recipe.to_dict())))
     return (
-        "# The data are kept on the computer that they were uploaded to. Elsewhere, put their file beside "
+        "# The data are stored on the computer of the upload. Elsewhere, put their file next to "
         f"this program.\nimport_file(\n{textwrap.indent(arguments, '    ')},\n)\n"
     )
 
@@ -100,7 +100,7 @@ def program(experiment: Experiment, until: int | None = None) -> str:
     until : int, optional
         The epoch at which the run was stopped, if it was.
     """
-    halted = f"    if snapshot.epoch == {until}:\n        break  # where this run was halted\n"
+    halted = f"    if snapshot.epoch == {until}:\n        break  # the run was stopped here\n"
     return (
         opening(
             [experiment.dataset.name],
@@ -135,7 +135,7 @@ def equal_sparsity_program(
         "last = {}\n"
         f"for fit in at_equal_sparsity(experiment, {names}, {target}, seeds={seeds}):\n"
         "    last[fit.experiment.regularizer.name, fit.experiment.seed] = fit\n"
-        # Regularizers are searched in turns: which is met first differs.
+        # The order of the searches varies.
         "for (name, seed), fit in sorted(last.items()):\n"
         '    print(f"{name}, seed {seed}: lambda {fit.experiment.lambda_sparse:.6g}, "\n'
         '          f"{fit.used_interactions} interactions, {fit.used_features} features")\n'
@@ -149,7 +149,7 @@ def paper_program(artefact: str, budget: str) -> str:
     return (
         "from fmviz.lab.papers import ARTEFACTS\n\n"
         f"for result in ARTEFACTS[{to_python(artefact)}].run({to_python(budget)}):\n"
-        "    pass  # it grows; the last is complete\n"
+        "    pass  # results grow; the last one is complete\n"
         "for check in result.checks:\n"
         '    print(f"{check.verdict}: {check.case}. {check.measured}")\n'
         "# the numbers: result.tables\n"

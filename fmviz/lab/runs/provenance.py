@@ -19,7 +19,7 @@ _hashes: WeakKeyDictionary[Dataset, str] = WeakKeyDictionary()
 def data_hash(dataset: Dataset) -> str:
     """Return a hash of the encoded features and the target, 16 hexadecimal digits.
 
-    Data sets with equal entries have equal hashes, dense or sparse, whatever their names. Cached, since a
+    Data sets with equal entries have equal hashes, dense or sparse, regardless of names. Cached, since a
     sweep needs it for every cell.
     """
     if dataset not in _hashes:
@@ -30,7 +30,7 @@ def data_hash(dataset: Dataset) -> str:
 def array_hash(X: Any, y: np.ndarray) -> str:
     """Return `data_hash` of features, shape (N, d), dense or sparse, and a target, shape (N,)."""
     digest = hashlib.blake2b(digest_size=8)
-    # A copy, since it is modified in place.
+    # A copy, modified in place.
     X = sp.csr_array(X, dtype=np.float64, copy=True)
     X.sum_duplicates()
     X.eliminate_zeros()

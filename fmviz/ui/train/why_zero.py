@@ -110,10 +110,10 @@ def _draw(scene: Scene, settings: Settings) -> None:
 def _threshold_words(story: Story) -> str:
     if not story.thresholded:
         return ""
-    what = "a row" if story.by_norm else "an entry"
+    what = "row" if story.by_norm else "entry"
     pull = "norm of the loss gradient" if story.by_norm else "absolute loss gradient"
     return (
-        f"Pull: {pull} of {what}. A zero {what.partition(' ')[2]} stays zero up to the threshold, λ times "
+        f"Pull: {pull} of the {what}. A zero {what} stays zero up to the threshold, λ times "
         f"the weight of its {'norm' if story.by_norm else 'size'} in Ω."
     )
 
