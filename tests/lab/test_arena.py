@@ -149,25 +149,27 @@ def test_the_shipped_fits_are_of_the_plan_and_those_of_the_median_start():
 @pytest.mark.slow
 def test_what_start_and_tour_say_is_true_of_fits_made_anew(monkeypatch):
     fits = [*fit_starts()]
-    anew = of_json(json.loads(json.dumps(to_json(fits))))
-    times = {name: (f1 == 1.0).sum(axis=1) for name, f1 in anew.f1.items()}
-    assert anew.f1.keys() == arena().f1.keys()
+    recomputed = of_json(json.loads(json.dumps(to_json(fits))))
+    times = {name: (f1 == 1.0).sum(axis=1) for name, f1 in recomputed.f1.items()}
+    assert recomputed.f1.keys() == arena().f1.keys()
     # From every start, from some, from none.
     assert times["ti"].min() > 0
     assert 0 < np.count_nonzero(times["l1"]) < len(SEEDS)
     assert times["l1"].max() < times["ti"].min()
     assert times["l21"].max() == times["cs"].max() == 0
-    assert support_f1(arena_truth(), anew.film["ti"][-1]) == 1.0
+    assert support_f1(arena_truth(), recomputed.film["ti"][-1]) == 1.0
     answers = []
     for seed, own in zip(SEEDS, fits, strict=True):
         path = {name: [] for name in REGULARIZERS}
         for fit in own:
             path[fit.experiment.regularizer.name].append(fit.parameters.P)
-        monkeypatch.setattr(values, "arena", lambda seed=seed, path=path: replace(anew, seed=seed, path=path))
+        monkeypatch.setattr(
+            values, "arena", lambda seed=seed, path=path: replace(recomputed, seed=seed, path=path)
+        )
         for step in lessons()["tour"].steps:
             values_of_step = dict(values.calculate(step))
             # The pair is one of the matrices that are shown.
-            claims = [claim for claim in step.claims if "weight" not in claim or seed == anew.seed]
+            claims = [claim for claim in step.claims if "weight" not in claim or seed == recomputed.seed]
             assert all(values.evaluate(claim, values_of_step) for claim in claims), (
                 seed,
                 step.title,
