@@ -85,7 +85,7 @@ _OF_EQUAL_SPARSITY = (
     ParamSpec(
         "seeds",
         "int",
-        1,
+        3,
         1,
         10,
         help="Repetitions of the search, each with another start and validation split. Differences smaller "
@@ -155,10 +155,9 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
         widgets.python_block(source, "Repeats the search and prints the rows above.")
 
 
-def _load_target(settings: Settings, linked: bool) -> None:
-    """Set the suggested number for the data; a link without a number keeps the original default."""
-    if not linked:
-        settings.set(target=suggested_target(load_dataset(settings["dataset"])))
+def _load_target(settings: Settings) -> None:
+    """Set the suggested number for the data."""
+    settings.set(target=suggested_target(load_dataset(settings["dataset"])))
 
 
 def _draw_searched(
@@ -464,7 +463,7 @@ Groups = Sequence[Sequence[StoredRun]]
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("compare", TABLE, parts=PARTS, expert=EXPERT, fresh={"seeds": 3})
+    settings = Settings("compare", TABLE, parts=PARTS, expert=EXPERT)
     linked = settings.read_url()
     settings.unread = frozenset(("dataset", "seed") if settings["view"] == "runs" else ())
     with shell.page("Compare", settings):

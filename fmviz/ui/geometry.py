@@ -30,7 +30,7 @@ _LATTICE = np.round(np.arange(-20, 21) / 10, 10)
 _COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
 TABLE: tuple[ParamSpec | Several, ...] = (
     Several("penalties", ("l1", "l21", "ti", "cs"), lab.NAMES, help="One picture per regularizer."),
-    ParamSpec("plane", "choice", "column", choices=tuple(lab.PLANES), help="Entries of P on the axes."),
+    ParamSpec("plane", "choice", "diagonal", choices=tuple(lab.PLANES), help="Entries of P on the axes."),
     ParamSpec(
         "strength",
         "float",
@@ -44,7 +44,7 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         ParamSpec(letter, "float", value, -_REACH, _REACH, help="An entry of P; the arrow keys move it.")
         for letter, value in (("a", 1.5), ("b", 0.6))
     ),
-    ParamSpec("large", "choice", "ti", choices=lab.NAMES, help="Regularizer of the large picture."),
+    ParamSpec("large", "choice", "cs", choices=lab.NAMES, help="Regularizer of the large picture."),
     ParamSpec("tau", "float", 0.2, 0.0, 2.0, symbol=r"\lambda", help="Strength of TI on this column."),
     *(
         ParamSpec(f"e{j}", "float", value, -10.0, 10.0, help="An entry of the column.")
@@ -74,15 +74,11 @@ _STYLE = """<style>
 :is(.st-key-geometry_legend, .st-key-geometry_small) p {font-size: 0.85rem}
 [data-testid="stColumn"]:has(.st-key-geometry_formula) {min-width: 15rem}
 </style>"""
-# Within a column TI equals CS; without a link the page opens with entries on which they differ.
-_FRESH = {"plane": "diagonal", "large": "cs"}
 
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings(
-        "geometry", TABLE, parts=PARTS, expert=EXPERT, fresh=_FRESH, unread=("dataset", "seed")
-    )
+    settings = Settings("geometry", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset", "seed"))
     with shell.page("Geometry", settings):
         st.html(_STYLE)
         shell.heading(

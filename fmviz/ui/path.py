@@ -33,7 +33,6 @@ from fmviz.lab.search.strength_path import (
     path_table,
     range_of_walks,
     strengths,
-    suggested_range,
     trace,
 )
 from fmviz.lab.store.table import SOLVED
@@ -164,15 +163,12 @@ def base_of(settings: Settings) -> Experiment:
     return Experiment.from_dict(values | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
 
 
-def load_suggested(settings: Settings, linked: bool = False) -> None:
-    """Load the suggested settings of the chosen data set; links keep their original defaults."""
+def load_suggested(settings: Settings) -> None:
+    """Load the suggested settings of the chosen data set."""
     values = suggested(settings["dataset"], "fm").to_dict()
     settings.set(**{name: values[name] for name in _SHARED})
-    if linked:
-        low, high = suggested_range(settings["dataset"])
-    else:
-        settings.set(order="informed", target=suggested_target(load_dataset(settings["dataset"])))
-        low, high = range_of_walks(base_of(settings), settings["penalties"])
+    settings.set(order="informed", target=suggested_target(load_dataset(settings["dataset"])))
+    low, high = range_of_walks(base_of(settings), settings["penalties"])
     settings.set(low=low, high=high)
 
 

@@ -39,14 +39,14 @@ TABLE = (
     ParamSpec(
         "distribution",
         "choice",
-        "normal",
+        "blocks",
         choices=tuple(lab.DISTRIBUTIONS),
         help="Distribution of the entries of P. The seed is in the sidebar.",
     ),
     ParamSpec(
         "d",
         "int",
-        200,
+        40,
         1,
         lab.MAX_FEATURES,
         symbol="d",
@@ -55,7 +55,7 @@ TABLE = (
     ParamSpec(
         "k",
         "int",
-        30,
+        8,
         1,
         lab.MAX_RANK,
         symbol="k",
@@ -159,13 +159,9 @@ div:has(> .st-key-prox_strength) {
 LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
 
 
-# A first visit shows two groups of features instead of noise.
-_GROUPS = {"distribution": "blocks", "d": 40, "k": 8}
-
-
 def render() -> None:
     """Draw the page."""
-    settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, fresh=_GROUPS, unread=("dataset",))
+    settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset",))
     with shell.page("Proximal operators", settings):
         # The sticky slider covers the scrolled content with the background colour.
         light, dark = (

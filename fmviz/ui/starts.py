@@ -14,7 +14,7 @@ from fmviz.typography import typeset
 from fmviz.ui.settings.state import Settings
 
 # Some pages have a button named start.
-STARTS = replace(next(spec for spec in SPECS if spec.name == "start"), name="starts")
+STARTS = replace(next(spec for spec in SPECS if spec.name == "start"), name="starts", default="warm")
 """The setting of pages with a common start of all fits."""
 START_LABELS = LABELS["start"]
 _HELP = (
@@ -23,13 +23,8 @@ _HELP = (
 )
 
 
-def follow_data(
-    settings: Settings, linked: bool, names: Collection[str], load: Callable[[bool], None]
-) -> None:
-    """Load suggestions for a newly chosen data set, unless a link sets one of `names`.
-
-    The argument of `load` is whether there is a link, whose omitted settings must keep their defaults.
-    """
+def follow_data(settings: Settings, linked: bool, names: Collection[str], load: Callable[[], None]) -> None:
+    """Load suggestions for a newly chosen data set, unless a link sets one of `names`."""
     key = f"fmviz:{settings.page}:dataset"
     before = st.session_state.get(key)
     if before == settings["dataset"] and not linked:
@@ -37,7 +32,7 @@ def follow_data(
     st.session_state[key] = settings["dataset"]
     given = settings.brought if linked else settings.query().keys() if before is None else ()
     if set(names).isdisjoint(given):
-        load(linked)
+        load()
 
 
 def draw_thresholds(*experiments: Experiment) -> None:

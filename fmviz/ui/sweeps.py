@@ -86,9 +86,7 @@ EXPERT = ("starts",)
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings(
-        "sweeps", TABLE, parts=PARTS, expert=EXPERT, fresh={"starts": "warm"}, unread=("seed",)
-    )
+    settings = Settings("sweeps", TABLE, parts=PARTS, expert=EXPERT, unread=("seed",))
     linked = settings.read_url()
     with shell.page("Sweeps", settings):
         follow_data(settings, linked, ("low", "high", "points"), partial(_load_range, settings))
@@ -134,10 +132,9 @@ def _base(settings: Settings) -> Experiment:
     return replace(suggested(settings["dataset"]), **_BASE)
 
 
-def _load_range(settings: Settings, linked: bool) -> None:
-    if not linked:
-        low, high = range_of_walks(_base(settings), settings["penalties"])
-        settings.set(low=low, high=high, target=suggested_target(load_dataset(settings["dataset"])))
+def _load_range(settings: Settings) -> None:
+    low, high = range_of_walks(_base(settings), settings["penalties"])
+    settings.set(low=low, high=high, target=suggested_target(load_dataset(settings["dataset"])))
 
 
 def _plan(settings: Settings) -> SweepPlan:

@@ -196,9 +196,6 @@ class Settings:
         Buttons and sections that links can hide or lock.
     expert : iterable of str
         Names of `table` and `parts` drawn only for ``level=expert``.
-    fresh : mapping, optional
-        Initial values of a visit without a link, if other than the defaults. Links omit defaults, which
-        therefore must not change.
     unread : iterable of str
         Shared settings that this page does not use; they keep their values and are not drawn.
     """
@@ -210,7 +207,6 @@ class Settings:
         *,
         parts: Iterable[str] = (),
         expert: Iterable[str] = (),
-        fresh: Mapping[str, Any] | None = None,
         unread: Iterable[str] = (),
     ) -> None:
         own = list(table)
@@ -219,7 +215,6 @@ class Settings:
         self.table: dict[str, Setting] = {item.name: item for item in (*SHARED, *RESTRICTIONS, *own)}
         self.parts = tuple(parts)
         self.expert = frozenset(expert)
-        self.fresh = dict(fresh or {})
         self.unread = frozenset(unread)
         self._brought_key, self._notice_key = f"{_PREFIX}:{page}:brought", f"{_PREFIX}:{page}:notices"
         reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
@@ -413,8 +408,6 @@ class Settings:
         if opened:
             st.session_state[_DRAWN] = set()
             st.session_state.pop(self._notice_key, None)
-            for name, value in (self.fresh if within or not given else {}).items():
-                st.session_state.setdefault(self._home(name), value)
             if (level := st.context.cookies.get(LEVEL_COOKIE)) in LEVELS:
                 came = False
                 st.session_state.setdefault(self._home("level"), level)
