@@ -148,7 +148,8 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     if fits or (task is not None and task.state.ended and task.view().items):
         source = widgets.linked(
             equal_sparsity_program(experiment, names, target, seeds),
-            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seeds from {experiment.seed}: {seeds}",
+            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, seed {experiment.seed} "
+            f"and {seeds - 1} more",
             data={experiment.dataset.name: data_hash(dataset)},
         )
         widgets.python_block(source, "Searches again and prints the rows above.")
