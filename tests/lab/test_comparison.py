@@ -25,6 +25,7 @@ from fmviz.lab.search.sweep_run import carry_out, fits_table
 from fmviz.lab.store import RunStore
 from fmviz.metrics import COLUMNS
 from fmviz.paths import accepted_range, grid
+from fmviz.typography import with_spread
 
 FM = get_model("fm")
 NAN = float("nan")
@@ -154,6 +155,19 @@ def test_no_winner_is_called_on_noise(errors, said):
     rows = [(label, *pair) for label, pairs in errors.items() for pair in pairs]
     table = pd.DataFrame(rows, columns=["label", "value", "refitted"])
     assert said in error_words(table, COLUMNS["validation_rmse"])
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "words"),
+    [
+        (679.89, 213.4, "680 ± 210"),
+        (-0.98712, 0.01234, "−0.987 ± 0.012"),
+        (12_345.6, 0.0, "1.23·10⁴"),
+        (4.5664, NAN, "4.57"),
+    ],
+)
+def test_a_mean_is_rounded_to_its_spread(mean, spread, words):
+    assert with_spread(mean, spread) == words
 
 
 def test_a_number_that_is_not_reached_is_answered_with_the_nearest_fit():
