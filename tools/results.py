@@ -1,10 +1,10 @@
-"""Make the figures and tables of the papers anew, and keep the results with the package: `make results`.
+"""Recompute the figures and tables of the papers, and ship the results with the package: `make results`.
 
     python -m tools.results [--from-store] [NAME ...]
 
-Each runs at the full budget where that takes at most ten minutes on two cores, else at the quick one, into
-the run store, so that what was stopped goes on. With --from-store nothing runs: what the store has is taken,
-of the full budget if it can be, and of an unfinished run what it has found so far.
+Each artefact runs at the full budget if that takes at most ten minutes on two cores, otherwise at the quick
+one. Results go to the run store, from which stopped runs resume. With --from-store, nothing runs: the stored
+results are used, of the full budget if available, and partial results of unfinished runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MINUTES = 10.0
 
 
 def stored(artefact: Artefact) -> tuple[dict, float] | None:
-    """Return the result that the run store has, of the full budget if it can be, and when it was made."""
+    """Return the stored result, of the full budget if available, and its time."""
     known = kept_results(store())
     for budget in reversed(BUDGETS):
         if (artefact.name, budget) in known:
@@ -46,7 +46,7 @@ def stored(artefact: Artefact) -> tuple[dict, float] | None:
 
 
 def without_paths(result: dict) -> dict:
-    """Return a result in whose words the folder of data sets has its last name alone."""
+    """Return a result with the path of the data folder shortened to its last component."""
     folder = Path(os.environ.get("FMVIZ_DATA") or "data")
     words = [text.replace(str(folder), folder.name) for text in result["differences"]]
     return {**result, "differences": words}
@@ -66,31 +66,31 @@ def keep_shipped(result: dict, created: float, picture: str) -> Path:
         head["parts"] = [result["done"], result["total"]]
     lines = (json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in (head, result))
     path = path_of(result["artefact"])
-    # Without a time in its head, so that equal results are equal files.
+    # Without a timestamp in the header, to make equal results equal files.
     path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
     heads.cache_clear()
     return path
 
 
 def run(artefact: Artefact) -> None:
-    """Run an artefact into the run store, telling how far it is."""
+    """Run an artefact, store the result, and print the progress."""
     budget = "full" if artefact.minutes["full"] <= MINUTES else "quick"
     for result in run_and_keep(artefact, budget, store):
         print(f"{artefact.name}, {budget}: {result.done}/{result.total} {result.message}", flush=True)
 
 
 def main() -> None:
-    """Run what is named, or everything, and write the files."""
+    """Run the named artefacts, or all, and write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts; all without one")
-    parser.add_argument("--from-store", action="store_true", help="run nothing, take what the store has")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts (default: all)")
+    parser.add_argument("--from-store", action="store_true", help="run nothing, use the stored results")
     arguments = parser.parse_args()
     for name in arguments.names or ARTEFACTS:
         artefact = ARTEFACTS[name]
         if not arguments.from_store:
             run(artefact)
         if (last := stored(artefact)) is None:
-            print(f"{name}: the store has none.")
+            print(f"{name}: no stored result.")
             continue
         result, created = last
         picture = sketch.thumbnail(papers.draw(result["tables"], **artefact.picture))

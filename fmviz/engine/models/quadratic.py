@@ -127,7 +127,7 @@ class QuadraticRegression(Model):
         return {"P": (d, 0), "w": (d,), "intercept": (), "W": (d, d)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return zeros: the objective is convex, and 0 is not stationary as it is for a machine."""
+        """Return zeros: the objective is convex, and 0 is not stationary as in a factorization machine."""
         return Parameters.of_weights(np.zeros((d, d)))
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
