@@ -1,7 +1,7 @@
-"""Measure speed and memory, print the tables, and keep them with the date and the machine.
+"""Measure speed and memory, print the tables, and save them with date and machine.
 
     python -m bench                                    # everything: about an hour
-    python -m bench --quick                            # few cases, some minutes; kept only with --keep
+    python -m bench --quick                            # few cases, some minutes; saved only with --keep
     python -m bench --only epochs,time_to
     python -m bench --peers-python /path/to/python --libfm /path/to/libFM
 
@@ -47,13 +47,13 @@ BAR_COLUMNS = {
 
 
 def module_of(section: str) -> Any:
-    """Return the module of a section, None where the checkout lacks it."""
+    """Return the module of a section, None if it does not exist."""
     name = f"bench.{section}"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
 
 def all_bars(kept: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every bar that the kept results say something about, in the order of their numbers."""
+    """Return all bars covered by the saved results, ordered by number."""
     rows = []
     for section, part in kept.items():
         judge = getattr(module_of(section), "bars", None)
@@ -63,7 +63,7 @@ def all_bars(kept: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def document(kept: dict[str, Any]) -> str:
-    """Return all tables, each with when and where it was taken."""
+    """Return all tables, each with date and machine."""
     bars = all_bars(kept)
     met = sum(row["met"] for row in bars)
     parts = ["# Measured", f"{met} of {len(bars)} bars are met.", pick(bars, BAR_COLUMNS)]
@@ -80,18 +80,18 @@ def sections(text: str) -> list[str]:
     unknown = [name for name in chosen if name not in SECTIONS]
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"{', '.join(unknown)}: no such section; choose from {', '.join(SECTIONS)}"
+            f"{', '.join(unknown)}: unknown section; choose from {', '.join(SECTIONS)}"
         )
     return chosen
 
 
 def main() -> None:
-    """Parse the command line and do what it says."""
+    """Run the benchmarks of the command line."""
     parser = argparse.ArgumentParser(
         prog="bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="few cases and few rounds")
-    parser.add_argument("--keep", action="store_true", help="keep the results of a quick run too")
+    parser.add_argument("--keep", action="store_true", help="save the results of a quick run, too")
     parser.add_argument("--only", type=sections, default=list(SECTIONS), help=", ".join(SECTIONS))
     parser.add_argument("--peers-python", help="a Python that can import sparsepoly (or FMVIZ_PEERS)")
     parser.add_argument("--libfm", help="libFM's binary (or FMVIZ_LIBFM)")
@@ -105,7 +105,7 @@ def main() -> None:
     for section in arguments.only:
         module = module_of(section)
         if module is None:
-            print(f"{SECTIONS[section]}: bench/{section}.py is not there; left out.", file=sys.stderr)
+            print(f"{SECTIONS[section]}: bench/{section}.py does not exist; skipped.", file=sys.stderr)
             continue
         begin = time.perf_counter()
         print(f"\n## {SECTIONS[section]}\n", flush=True)

@@ -1,12 +1,12 @@
-"""Time the start page: how soon its models appear, and how its pictures follow λ.
+"""Time the start page: the delay until its models appear, and the frame rate while λ changes.
 
     python -m bench.arena
 
-Fits the four paths of the start page (68 features), and those of 200 samples of 100 features, in this
-process, kernels compiled, and takes when each fit is there. Then serves the dashboard, opens the start page
-and Compare with the flights from New York (196 features), drags the handle of λ from end to end, and counts
-the pictures that are painted and the messages that the browser sends meanwhile; and once more with the arrow
-keys. Needs Playwright and a Chromium (FMVIZ_CHROMIUM names one).
+Fits the four paths of the start page (68 features), and those of 200 samples of 100 features, in this process
+with compiled kernels, and records the time of each fit. Then serves the dashboard, opens the start page and
+Compare with the flights from New York (196 features), drags the handle of λ from end to end, and counts the
+painted frames and the messages sent by the browser; and again with the arrow keys. Requires Playwright and a
+Chromium (set FMVIZ_CHROMIUM).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from fmviz.lab.search.strength_path import PathPlan, trace
 
 from .serve import browser_of, served
 
-# Pages, and the key of their models. With another λ than its own, the start page begins without a film.
+# Pages, and the keys of their models. With a different λ, the start page begins without a film.
 VIEWS = {
     "?strength=0.46": "start_models",
     "compare?view=strength&dataset=flights&trained=1": "compare_models",
 }
 # 200 samples of 100 features.
 LARGER = {"n_samples": 200, "d_true": 80, "b": 8, "d_noise": 20}
-# Paints of a frame: at each, whether any of the pictures has changed since the last.
+# Counts painted frames, and those in which any picture has changed.
 WATCH = """(place) => {
   const view = document.querySelector(place);
   const roots = [...view.querySelectorAll('*')].flatMap((e) => (e.shadowRoot ? [e.shadowRoot] : []));
@@ -55,14 +55,14 @@ STOP = """() => { window.enough = true;
 
 
 def paths(plan: PathPlan) -> tuple[list[float], float]:
-    """Return after how many seconds each fit of a plan is there, and the processor time of all."""
+    """Return the time in seconds until each fit of a plan is finished, and the total CPU time."""
     began, spent = time.perf_counter(), time.process_time()
     times = [time.perf_counter() - began for _ in trace(plan)]
     return times, time.process_time() - spent
 
 
 def moved(page: Page, place: str, sent: list[int], how: Callable[[], None]) -> str:
-    """Return what is painted and sent while λ is moved."""
+    """Return the numbers of painted frames and sent messages while λ changes."""
     page.wait_for_timeout(1_500)
     page.evaluate(WATCH, place)
     sent.clear()
@@ -77,7 +77,7 @@ def moved(page: Page, place: str, sent: list[int], how: Callable[[], None]) -> s
 
 
 def follow(page: Page, address: str, place: str) -> None:
-    """Open a page, wait for its models, and move λ by the handle and by keys."""
+    """Open a page, wait for its models, and change λ by the handle and by keys."""
     sent: list[int] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(len(data))))
     page.goto(address)
@@ -91,7 +91,7 @@ def follow(page: Page, address: str, place: str) -> None:
         while page.locator(place).get_by_text(words).count() > remaining:
             page.wait_for_timeout(20)
         print(f"{what}: {time.perf_counter() - began:.2f} s after the empty view")
-    # While models are still being trained the page asks for them.
+    # The page requests models while they are being trained.
     quiet = False
     while not quiet:
         before = len(sent)

@@ -1,4 +1,4 @@
-"""Benchmark data sets, and the strengths under which P stays alive on them."""
+"""Benchmark data sets, with strengths at which P stays non-zero."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .timing import RANK
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A data set with the strengths and the start that are used on it.
+    """A data set with its strengths and start.
 
-    `lambda_sparse` has one entry for each regularizer that needs another strength than "" has.
+    `lambda_sparse` has an entry for each regularizer whose strength differs from the entry "".
     """
 
     name: str
@@ -49,7 +49,7 @@ class Data:
 
 
 def one_hot(n: int, users: int, items: int, rng: np.random.Generator) -> tuple[sp.csr_array, np.ndarray]:
-    """Return user and item indicators, items by a long-tailed law, and ratings that depend on both."""
+    """Return user and item indicators, with long-tailed item frequencies, and ratings that depend on both."""
     user = rng.integers(0, users, n)
     item = np.minimum((items * rng.random(n) ** 2).astype(int), items - 1)
     columns = np.column_stack([user, users + item]).reshape(-1)
@@ -71,7 +71,7 @@ def ml100k_like(n: int = 100_000, users: int = 943, items: int = 1_682) -> Data:
 
 
 def text(n: int = 20_000, terms: int = 10_000, per_row: int = 60) -> Data:
-    """Return sparse data with real values, as term weights of short texts."""
+    """Return sparse data with real values, like term weights of short texts."""
     X, y = text_like(n, terms, per_row, np.random.default_rng(0))
     return Data(f"text-like {n:,} × {terms:,}", X, y, 1e-7, {"": 1e-11, "l1": 1e-8, "l21": 1e-8}, 0.1)
 
@@ -93,15 +93,15 @@ QUICK = ("dense 200 × 100", "one-hot 100,000 × 2,625")
 
 
 def shapes(quick: bool) -> list[Data]:
-    """Return the data sets of the epoch tables; few of them if it has to be quick."""
+    """Return the data sets of the epoch tables, few of them for a quick run."""
     return [_shape(name) for name in (QUICK if quick else SHAPES)]
 
 
 def movielens() -> Data | None:
     """Return MovieLens 100K, centred; None without FMVIZ_DATA.
 
-    The strengths are below those of atarashi2021 (C.2), under which all of P goes to 0: TI ends with 6 % of P
-    alive, CS with 70 %, and a run settles within some hundred epochs.
+    The strengths are below those of atarashi2021 (C.2), at which all of P becomes 0: TI ends with 6 % of P
+    non-zero, CS with 70 %, and a run converges within a few hundred epochs.
     """
     if "movielens_100k" not in list_datasets(available_only=True):
         return None

@@ -2,10 +2,10 @@
 
     python -m bench.epochs
 
-Rank 30, no linear term. The floor is 60 matrix-vector products with the same matrix: as many multiplications
-as an epoch with 30 components needs, once for the slopes and once for the update. PBCD, which reads X once
-for all components where the products read it 60 times, can be below it where X is larger than the caches.
-Each case is measured in turns with the floor, after a first epoch that is not timed.
+Rank 30, no linear term. The floor is 60 matrix-vector products with the same matrix: the multiplications of
+an epoch with 30 components, once for the slopes and once for the update. PBCD reads X once for all
+components, the products read it 60 times; it can therefore be below the floor if X exceeds the caches. Each
+case alternates with the floor, after a first epoch that is not timed.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from .ours import Ours, alive
 from .report import alone, at_most, pick
 from .timing import RANK, Lap, floor_lap, in_turns, median_ratio, repeats
 
-# The solvers whose epoch is a pass over single samples: its cost is predicted from fewer samples.
+# Solvers whose epoch is a pass over single samples; its cost is predicted from fewer samples.
 BY_SAMPLE = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")
 SWEEPS = (("ti", "pcd"), ("cs", "pbcd"))
-# Steps of the stochastic solvers are small here: only their time is measured.
+# The steps of the stochastic solvers are small here; only their time is measured.
 SMALL_STEP = 1e-6
 
 
 def settings(solver: str) -> dict[str, float]:
-    """Return the parameters that keep an epoch from diverging, where a solver has any."""
+    """Return the parameters of a solver that prevent divergence, if any."""
     names = [spec.name for spec in SOLVERS[solver].params]
     return {"eta0": SMALL_STEP} if "eta0" in names else {}
 
 
 def pairs_seconds(d: int, solver: str) -> float:
-    """Return what an epoch with Ω_* may take: its gradient compares all pairs of rows of P.
+    """Return the expected time of an epoch with Ω_*, whose gradient compares all pairs of rows of P.
 
     An inexact proximal step does so 41 times.
     """
@@ -47,7 +47,7 @@ def pairs_seconds(d: int, solver: str) -> float:
 
 
 def predicted_seconds(data: Data, regularizer: str, solver: str) -> float | None:
-    """Return what an epoch may take, where that can be too much to try it out; else None."""
+    """Return the expected time of an epoch if it may be too long to measure, else None."""
     n, d = data.X.shape
     if regularizer == "omega_star":
         return pairs_seconds(d, solver)
@@ -65,7 +65,7 @@ def predicted_seconds(data: Data, regularizer: str, solver: str) -> float | None
 
 
 def started(problem: Problem, data: Data, solver: str) -> tuple[Ours, Lap, float]:
-    """Return a run after its first epoch, the lap that times its next ones, and the seconds of one."""
+    """Return a run after its first epoch, the lap that times further epochs, and the seconds of one."""
     run = Ours(problem, solver, problem.start(data.init_scale, np.random.default_rng(0)), **settings(solver))
     run.advance()
     seconds = run.advance()
@@ -74,7 +74,7 @@ def started(problem: Problem, data: Data, solver: str) -> tuple[Ours, Lap, float
 
 
 def every_case(data: Data, floor: Lap, rounds: int, limit: float) -> list[dict[str, Any]]:
-    """Time each solver with each regularizer that it takes; predict what would take longer than `limit`."""
+    """Time each solver with each supported regularizer; predict cases slower than `limit`."""
     rows = []
     for regularizer in PENALTIES:
         for solver in SOLVERS:
@@ -114,7 +114,7 @@ def every_case(data: Data, floor: Lap, rounds: int, limit: float) -> list[dict[s
 
 
 def losses(data: Data, rounds: int) -> list[dict[str, Any]]:
-    """Time the sweeps with each loss, in turns with the squared one."""
+    """Time the sweeps with each loss, alternating with the squared loss."""
     rows = []
     for regularizer, solver in SWEEPS:
         runs = {name: started(data.problem(regularizer, name), data, solver)[:2] for name in LOSSES}

@@ -2,8 +2,8 @@
 
     python -m bench.memory
 
-Each case has a process of its own, in which the kernels are compiled before the peak is reset. The floor is
-one copy of X. Needs /proc, which Linux has.
+Each case runs in a separate process, with kernels compiled before the peak is reset. The floor is one copy of
+X. Requires /proc (Linux).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def size_of(X: Any) -> int:
 
 
 def measure(shape: str, regularizer: str, solver: str) -> dict[str, Any]:
-    """Fit in this process; return the peak beyond what was held before, in bytes."""
-    # Here and not above: the process that only starts others needs no engine.
+    """Fit in this process; return the peak memory beyond the previous usage, in bytes."""
+    # Imported here: the parent process needs no engine.
     from fmviz.engine.design import Design
     from fmviz.engine.solvers import get_solver
     from fmviz.engine.warmup import make_ready, tiny_problem
@@ -77,7 +77,7 @@ def run(quick: bool) -> dict[str, Any]:
             row["ratio"] = row["peak"] / row["floor"]
             if sparsepoly_python() is not None and regularizer in NAMES and solver in ("pcd", "pbcd"):
                 row["peer"] = theirs(shape, regularizer, solver)
-                # Less than that is what an allocator happens to have at hand.
+                # Smaller amounts depend on the state of the allocator.
                 row["of_peer"] = row["peak"] / row["peer"] if row["peer"] > LEAST else None
             print(f"  {shape}: {solver} {regularizer} {row['peak'] / 1e6:.1f} MB", flush=True)
             rows.append(row)

@@ -2,10 +2,10 @@
 
     python -m bench.operators
 
-One thread, processor time, medians of turns inside one run: the ratios are what carries over to other
-machines. Vectors follow atarashi2021, C.3 (standard normal, λ = 0.001, 0.1 and 10), to d = 2^20, and then
-other distributions. Every call sees several fresh vectors, so that no branch is foreseen from the last call,
-and work space is allocated outside the clock.
+One thread, CPU time, medians of alternating rounds within one run: the ratios carry over to other machines.
+Vectors follow atarashi2021, C.3 (standard normal, λ = 0.001, 0.1 and 10), up to d = 2^20, and then other
+distributions. Every call uses several new vectors, to prevent branch prediction from the last call, and work
+space is allocated outside of the timing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MATRICES = ((2**12, 30), (2**16, 30), (2**20, 4))
 
 
 def seconds_of(calls: dict[str, Callable[[], object]], rounds: int = 5) -> dict[str, float]:
-    """Return the median processor time of each call, in turns, after one that is not timed."""
+    """Return the median CPU time of each call in alternating rounds, after an untimed one."""
     for call in calls.values():
         call()
     times = in_turns({name: partial(cpu_seconds, call) for name, call in calls.items()}, rounds)

@@ -1,4 +1,4 @@
-"""Run fmviz a few epochs at a time, in turns with another program."""
+"""Run fmviz a few epochs at a time, alternating with another program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fmviz.engine.warmup import make_ready
 
 
 class Ours:
-    """One of our solvers on one problem, from one start, with compiled kernels."""
+    """A solver of fmviz on a problem, from a given start, with compiled kernels."""
 
     def __init__(self, problem: Problem, solver: str, start: Parameters, **params: Any) -> None:
         self.problem, self.epochs = problem, 0
@@ -23,7 +23,7 @@ class Ours:
         self._change = 0.0
 
     def advance(self, epochs: int = 1) -> float:
-        """Make so many epochs and return their processor seconds, by the solver's own clock."""
+        """Run a number of epochs and return their CPU seconds, by the clock of the solver."""
         begin = self._method.clock()
         for _ in range(epochs):
             self._change = self._method.epoch()
@@ -33,23 +33,23 @@ class Ours:
 
     @property
     def diverged(self) -> bool:
-        """Whether the last epoch left the finite numbers."""
+        """Whether the last epoch diverged."""
         return not np.isfinite(self._change)
 
     @property
     def at_rest(self) -> bool:
-        """Whether the last epoch moved nothing."""
+        """Whether the last epoch changed nothing."""
         return self._change == 0.0
 
     def parameters(self) -> Parameters:
-        """Return the present parameters."""
+        """Return the current parameters."""
         return self._method.parameters()
 
     def close(self) -> None:
-        """Give back what the solver holds."""
+        """Release the resources of the solver."""
         self._method.close()
 
 
 def alive(parameters: Parameters) -> float:
-    """Return the share of P's entries that are not zero."""
+    """Return the share of non-zero entries of P."""
     return float(np.count_nonzero(parameters.P) / parameters.P.size)

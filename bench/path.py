@@ -2,10 +2,10 @@
 
     python -m bench.path
 
-The strengths fall from 1 to 1e-3; a fit ends when no parameter moves by more than 1e-4 of the largest. Where
-sparsepoly is found, it walks the same path and leaves each strength as soon as its objective is within 1e-4
-of our end; its time is compared with that in which we came as close. A fit of 20 times our epochs that has
-not got there ends as well, and is counted as short.
+The strengths decrease from 1 to 1e-3; a fit ends when no parameter changes by more than 1e-4 of the largest.
+If sparsepoly is installed, it follows the same path and leaves each strength when its objective is within
+1e-4 of our final one; its time is compared with ours to the same accuracy. A fit that has not reached it
+after 20 times our epochs ends and counts as short.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PATIENCE = 20
 
 
 def strengths(most: float, least: float) -> list[float]:
-    """Return the path's strengths, falling."""
+    """Return the strengths of the path, in decreasing order."""
     return [float(x) for x in np.geomspace(most, least, COUNT)]
 
 
@@ -47,14 +47,14 @@ def our_path(problem: Problem, solver: str, start: Parameters) -> list[list[Snap
 
 
 def close(fit: list[Snapshot]) -> Snapshot:
-    """Return the first snapshot that is within `CLOSE` of the end."""
+    """Return the first snapshot within `CLOSE` of the end."""
     return next(s for s in fit if s.objective <= fit[-1].objective * (1.0 + CLOSE))
 
 
 def their_path(
     problem: Problem, fits: list[list[Snapshot]], solver: str, start: Parameters
 ) -> tuple[float, int, int]:
-    """Let sparsepoly walk the path; return its seconds, its epochs, and how many fits fell short."""
+    """Run sparsepoly along the path; return its seconds, its epochs, and the number of short fits."""
     seconds, epochs, short = 0.0, 0, 0
     with SparsePoly() as peer:
         for strength, fit in zip(strengths(1.0, 1e-3), fits, strict=True):
@@ -71,7 +71,7 @@ def their_path(
                 done += n
             if done == 1:
                 spent, done = peer.advance(1)["seconds"], 2
-            # The first epoch's time is not apart from the set-up's: the mean of the others stands for it.
+            # The time of the first epoch includes the set-up; the mean of the others replaces it.
             seconds, epochs = seconds + spent * done / (done - 1), epochs + done
             start = peer.parameters()
             peer.end()

@@ -2,10 +2,10 @@
 
     python -m bench.path_cost [--sets movielens_100k,a9a] [--rank 10] [--folds 3]
 
-A single fit is one from an informed start, to the accuracy that fits of a path have: until an epoch lowers
-the objective by less than 1e-5 of it. Its cost is the mean over seven strengths of the same path. Costs are
-seconds of processor time, and epochs. The excess is how far the objectives of a path are above those of the
-single fits, at worst and in the mean.
+A single fit has an informed start and the accuracy of fits on a path: it ends when an epoch decreases the
+objective by a fraction of less than 1e-5. Its cost is the mean over seven strengths of the same path. Costs
+are CPU seconds and epochs. The excess is the maximum and mean distance of the objectives of a path above
+those of the single fits.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ EVERY = 4
 
 
 class Cost:
-    """Processor time and epochs."""
+    """CPU time and epochs."""
 
     def __init__(self) -> None:
         self.seconds, self.epochs = 0.0, 0
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Add what is done meanwhile."""
+        """Add the cost of the enclosed block."""
         begin = time.process_time()
         yield
         self.seconds += time.process_time() - begin
@@ -69,7 +69,7 @@ def measure(name: str, rank: int, folds: int) -> None:
     method = informed_solver(get_solver(solver, quick_settings(solver)), problem)
     budget = Budget(1_000, fall=FALL, report_every=None)
     grid = References(problem).grid()
-    # Kernels are compiled, or read, before the clock runs.
+    # Kernels are compiled or loaded before timing.
     single(problem, method, size, Budget(1, report_every=None), Cost())
     some = grid[::EVERY]
     alone, path, excess = Cost(), Cost(), []
@@ -104,7 +104,7 @@ def measure(name: str, rank: int, folds: int) -> None:
 
 
 def main() -> None:
-    """Read the arguments."""
+    """Parse the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", default="movielens_100k,a9a")
     parser.add_argument("--rank", type=int, default=10)

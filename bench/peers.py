@@ -1,13 +1,13 @@
-"""Run other programs for comparison, where they are installed: sparsepoly and libFM.
+"""Run other programs for comparison, if installed: sparsepoly and libFM.
 
-FMVIZ_PEERS names a Python that can import sparsepoly (default: this one); FMVIZ_LIBFM names libFM's binary
-(default: ``libFM`` on the path). Nothing of them is part of this project.
+FMVIZ_PEERS is a Python that can import sparsepoly (default: this one); FMVIZ_LIBFM is the libFM binary
+(default: ``libFM`` on the path). Neither is part of this project.
 
-How their strengths follow from ours, (1/N)Σℓ + λ_w‖w‖² + λ_p‖P‖² + λ̃Ω(P):
+Conversion of our strengths, (1/N)Σℓ + λ_w‖w‖² + λ_p‖P‖² + λ̃Ω(P):
 
 - sparsepoly with ``mean=True`` has (1/N)Σℓ + (α/2)‖w‖² + (β/2)‖P‖² + γΩ: α = 2λ_w, β = 2λ_p, γ = λ̃. Its
   TI is called squaredl12, its CS squaredl21.
-- libFM's ALS has Σ(f − y)² + r‖P‖²: r = 2Nλ_p. Its epochs take the same time for every strength.
+- libFM's ALS has Σ(f − y)² + r‖P‖²: r = 2Nλ_p. The time of its epochs does not depend on the strength.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def sparsepoly_python() -> str | None:
 
 @cache
 def libfm_binary() -> str | None:
-    """Return the path of libFM's binary, or None."""
+    """Return the path of the libFM binary, or None."""
     return shutil.which(os.environ.get("FMVIZ_LIBFM") or "libFM")
 
 
 def strengths_of(problem: Problem) -> dict[str, float]:
-    """Return sparsepoly's strengths for the same objective."""
+    """Return the strengths of sparsepoly for the same objective."""
     return {
         "alpha": 2.0 * problem.lambda_w,
         "beta": 2.0 * problem.lambda_p,
@@ -75,7 +75,7 @@ class SparsePoly:
         python = sparsepoly_python()
         if python is None:
             raise RuntimeError(
-                "No Python here can import sparsepoly; FMVIZ_PEERS = /path/to/python names one that can."
+                "No Python here can import sparsepoly; set FMVIZ_PEERS=/path/to/python to one that can."
             )
         self._process = subprocess.Popen(
             [python, "-m", "bench.sparsepoly_driver"],
@@ -103,7 +103,7 @@ class SparsePoly:
     def begin(self, problem: Problem, solver: str, start: Parameters, **more: Any) -> dict[str, Any]:
         """Begin a fit of the same problem from the same start; return the report after the first epoch.
 
-        The first epoch's seconds hold the set-up as well.
+        The seconds of the first epoch include the set-up.
         """
         X = problem.design.matrix
         parts = {"dense": np.ascontiguousarray(X)}
@@ -125,11 +125,11 @@ class SparsePoly:
         return self._ask(do="fit", settings=settings, start={"P": start.P, "w": start.w})
 
     def advance(self, epochs: int = 1) -> dict[str, Any]:
-        """Make so many epochs; return their processor seconds, all epochs done, and peak memory."""
+        """Run a number of epochs; return their CPU seconds, the total epochs, and peak memory."""
         return self._ask(do="go", epochs=epochs)
 
     def parameters(self) -> Parameters:
-        """Return the present parameters."""
+        """Return the current parameters."""
         state = self._ask(do="state")
         return Parameters(state["P"], state["w"], 0.0)
 
@@ -139,25 +139,25 @@ class SparsePoly:
 
 
 def column(log: str, name: str) -> list[float]:
-    """Return the numbers of a column of libFM's log, whose lines are tab-separated."""
+    """Return the numbers in a column of libFM's tab-separated log."""
     heads, *lines = [line.split("\t") for line in log.splitlines() if line.strip()]
     place = heads.index(name)
     return [float(line[place]) for line in lines]
 
 
 class LibFM:
-    """libFM on one problem, whose data it reads from a file; use it as a context manager."""
+    """libFM on a problem, with data read from a file; use it as a context manager."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._folder = tempfile.TemporaryDirectory()
         X = problem.design.matrix
         if sp.issparse(X):
-            # The writer takes 32-bit indices alone.
+            # The writer supports only 32-bit indices.
             X = sp.csr_matrix(X)
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         dump_svmlight_file(X, problem.y, str(self._file("data")), zero_based=False)
-        # It insists on test data.
+        # libFM requires test data.
         dump_svmlight_file(X[:1], problem.y[:1], str(self._file("one")), zero_based=False)
 
     def _file(self, name: str) -> Path:
@@ -170,7 +170,7 @@ class LibFM:
         self._folder.cleanup()
 
     def epoch(self, epochs: int) -> float:
-        """Return the median user seconds of so many ALS epochs after the first, by libFM's own log."""
+        """Return the median user seconds of a number of ALS epochs after the first, from libFM's log."""
         strength = 2.0 * self._problem.design.n_samples * self._problem.lambda_p
         options = {
             "task": "r",

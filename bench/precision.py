@@ -2,8 +2,8 @@
 
     python -m bench.precision
 
-Everything but the values of X is calculated in double precision both times. Rank 30, no linear term; each
-case in turns, after a first epoch that is not timed.
+Everything but the values of X is computed in double precision in both cases. Rank 30, no linear term; the
+cases alternate, after a first epoch that is not timed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Print benchmark results as Markdown, and keep them in bench/results/bench.json."""
+"""Print benchmark results as Markdown, and save them in bench/results/bench.json."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def cell(value: Any) -> str:
-    """Return a value as it stands in a table; nothing known is a dash."""
+    """Format a value for a table; unknown values are a dash."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):
@@ -27,7 +27,7 @@ def cell(value: Any) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> str:
-    """Return a Markdown table, below its title."""
+    """Return a Markdown table with a title."""
     lines = [f"**{title}**", ""] if title else []
     lines += [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     lines += [f"| {' | '.join(cell(value) for value in row)} |" for row in rows]
@@ -40,7 +40,7 @@ def pick(rows: Iterable[dict[str, Any]], columns: dict[str, str]) -> str:
 
 
 def finite(value: Any) -> Any:
-    """Return the value with what JSON has no number for as None."""
+    """Return the value with non-finite numbers replaced by None for JSON."""
     if isinstance(value, dict):
         return {key: finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -49,19 +49,19 @@ def finite(value: Any) -> Any:
 
 
 def load(path: Path = RESULTS / "bench.json") -> dict[str, Any]:
-    """Return what is kept: for every section its date, machine and result."""
+    """Return the saved date, machine and result of every section."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def keep(section: str, result: dict[str, Any], path: Path = RESULTS / "bench.json") -> None:
-    """Put a section's result in the place of the one that was kept before."""
+    """Replace the saved result of a section."""
     kept = load(path) | {section: {"where": where(), "result": finite(result)}}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def alone(section: str, run: Callable[[bool], dict[str, Any]], markdown: Callable[[Any], str]) -> None:
-    """Run one section by itself: what `python -m bench.<section>` does."""
+    """Run a single section, as in `python -m bench.<section>`."""
     with threadpool_limits(1, user_api="blas"):
         result = run(False)
     print(markdown(result))
@@ -69,7 +69,7 @@ def alone(section: str, run: Callable[[bool], dict[str, Any]], markdown: Callabl
 
 
 def at_least(bar: str, case: str, measured: float, required: float) -> dict[str, Any]:
-    """Return a line of the table of bars for a figure that must not be lower."""
+    """Return a row of the table of bars for a value with a minimum."""
     return {
         "bar": bar,
         "case": case,
@@ -80,7 +80,7 @@ def at_least(bar: str, case: str, measured: float, required: float) -> dict[str,
 
 
 def at_most(bar: str, case: str, measured: float, required: float) -> dict[str, Any]:
-    """Return a line of the table of bars for a figure that must not be higher."""
+    """Return a row of the table of bars for a value with a maximum."""
     return {
         "bar": bar,
         "case": case,

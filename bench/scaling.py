@@ -1,10 +1,10 @@
-"""Measure how the time of an epoch grows with features and with non-zero entries.
+"""Measure the growth of epoch time with features and non-zero entries.
 
     python -m bench.scaling
 
-Dense data of 2,500 rows with d from 1,000 to 4,000, and sparse text-like data of fixed shape with ever more
-non-zero entries. The exponent is the slope of log time over log size; the floor's own exponent stands beside
-it, since memory that no longer fits a cache raises both.
+Dense data of 2,500 rows with d from 1,000 to 4,000, and sparse text-like data of fixed shape with increasing
+numbers of non-zero entries. The exponent is the slope of log time over log size; the exponent of the floor is
+listed for comparison, since exceeding a cache increases both.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SWEEPS = (("ti", "pcd"), ("l1", "pcd"), ("cs", "pbcd"), ("l21", "pbcd"))
 
 
 def exponent(sizes: list[int], seconds: list[float]) -> float:
-    """Return the slope of the line through the logarithms."""
+    """Return the slope of a linear fit to the logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
 def grown(kind: str, sets: list[Data], sizes: list[int], rounds: int) -> list[dict[str, Any]]:
-    """Time the sweeps on all the sets in turns; return a row for each method."""
+    """Time the sweeps on all data sets in alternating rounds; return a row per method."""
     floors = [floor_lap(data.X) for data in sets]
     rows = []
     for regularizer, solver in SWEEPS:
@@ -86,7 +86,7 @@ def markdown(result: dict[str, Any]) -> str:
 
 
 def bars(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the exponents against their bar."""
+    """Compare the exponents with their bar."""
     return [
         at_most("5", f"exponent in {row['in']}, {row['solver']} {row['regularizer']}", row["exponent"], 1.05)
         for row in result["rows"]

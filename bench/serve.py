@@ -1,4 +1,4 @@
-"""Serve the dashboard, open pages of it in a browser, and read the server's processor time."""
+"""Serve the dashboard, open its pages in a browser, and read the CPU time of the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
 from .peers import ROOT
 
-# The pictures live in a shadow tree.
+# The pictures are in a shadow tree.
 PAINTED = """() => {
   const all = [...document.querySelectorAll('.st-key-prox_view *')].flatMap(
     (e) => (e.shadowRoot ? [...e.shadowRoot.querySelectorAll('.stage canvas')] : []));
@@ -29,7 +29,7 @@ PAINTED = """() => {
 
 @contextmanager
 def served() -> Iterator[str]:
-    """Serve the dashboard on a free port, over an empty store that goes with it; yield its address."""
+    """Serve the dashboard on a free port with a temporary store; yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -56,7 +56,7 @@ def served() -> Iterator[str]:
 
 
 def server_of(port: str) -> int:
-    """Return the process that serves a port."""
+    """Return the process that listens on a port."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with suppress(OSError):
@@ -66,13 +66,13 @@ def server_of(port: str) -> int:
 
 
 def processor_seconds(pid: int) -> float:
-    """Return the processor time of a process so far."""
+    """Return the CPU time of a process so far."""
     spent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(spent[11]) + int(spent[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def browser_of(playwright: Playwright) -> Browser:
-    """Launch a Chromium that paints without a graphics card and calls nobody."""
+    """Launch a Chromium with software rendering and without background network requests."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     installed = next(filter(None, map(shutil.which, names)), None)
     return playwright.chromium.launch(

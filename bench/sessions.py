@@ -1,14 +1,14 @@
-"""Load-test the dashboard: many sessions press Play at once; time their first epochs and clicks.
+"""Load-test the dashboard: many sessions press Play simultaneously; time first epochs and clicks.
 
     python -m bench.sessions               # 20 sessions for 60 seconds
     python -m bench.sessions 40 600        # 40 sessions for ten minutes
 
-Serves a dashboard of its own over a store of its own, compiles by one run what the default run of *Train*
-needs, and opens that page in as many sessions, by Streamlit's own protocol over a websocket each and the
-channel's over another: they ask for pictures as `channel.js` does, keep the messages that a browser keeps,
-press Play within the same moment, and go on clicking. Reported are the seconds from Play to the first epoch
-on the screen, and from a click to the end of its answer, how fairly epochs are shared before the first of
-them clicks again, the pictures a second, what failed, and the memory and threads of the server.
+Serves a separate dashboard with a separate store, compiles the kernels of the default run of *Train* by a
+first run, and opens this page in a number of sessions, each with a WebSocket for Streamlit's protocol and
+another for the channel. Sessions request pictures like `channel.js`, keep the messages that a browser keeps,
+press Play simultaneously, and continue clicking. The report contains the seconds from Play to the first
+displayed epoch, and from a click to the end of its response, the fairness of epochs before the first further
+click, the pictures per second, failures, and memory and threads of the server.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from websockets.exceptions import ConnectionClosed
 from .serve import processor_seconds, served, server_of
 
 REST = (5, 25, 150)
-"""Seconds at rest after which the server is looked at again."""
+"""The idle time in seconds before the server is measured again."""
 _PAINTING = 1 / 60
 _UNDISTURBED = 4.0
-"""Seconds for which all play, before the first of them clicks again."""
+"""The time in seconds during which all sessions play without further clicks."""
 _CLICKS = ("train_pause", "train_play", "train_step", "train_play", "train_stop", "train_reset", "train_play")
 
 
 @dataclass
 class Session:
-    """One tab of a browser.
+    """A browser tab.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Session:
         self._socket: ClientConnection
 
     async def open(self) -> None:
-        """Open the page and wait until it is drawn."""
+        """Open the page and wait until it is rendered."""
         address = self.url.replace("http", "ws", 1) + "/_stcore/stream"
         self._socket = await connect(
             address, subprotocols=["streamlit"], max_size=None, origin=self.url, ping_interval=None
@@ -94,7 +94,7 @@ class Session:
         await self._reading
 
     async def click(self, key: str) -> bool:
-        """Press a button and wait for the end of the answer; return whether it could be pressed."""
+        """Press a button and wait for the end of the response; return whether the button was available."""
         if key not in self.buttons or key in self.disabled:
             return False
         if key == "train_play" and not self.played:
@@ -105,7 +105,7 @@ class Session:
         return True
 
     async def _ask(self, states: list[WidgetState]) -> None:
-        """Have the page drawn, and wait for it."""
+        """Request a rerun of the page, and wait for it."""
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_script_hash = self._query, self._page
@@ -174,7 +174,7 @@ class Session:
             self.first_epoch = time.perf_counter() - self.played
 
     async def _watch(self, topic: str, path: str) -> None:
-        """Ask for the messages of a topic, one when the last has been painted, as long as it is shown."""
+        """Request the messages of a topic, each after the last has been painted, while it is displayed."""
         question = {"topic": topic, "number": 0, "rows": 0, "generation": ""}
         address = self.url.replace("http", "ws", 1) + path
         with suppress(ConnectionClosed):
@@ -206,7 +206,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Rest:
-    """What a server takes: resident bytes, threads, and processor seconds so far."""
+    """Resource usage of a server: resident bytes, threads, and CPU seconds so far."""
 
     resident: float
     threads: int
@@ -214,7 +214,7 @@ class Rest:
 
     @classmethod
     def of(cls, pid: int) -> Rest:
-        """Read it."""
+        """Read the usage of a process."""
         status = Path(f"/proc/{pid}/status").read_text()
         usage = {name: int(re.search(rf"{name}:\s+(\d+)", status)[1]) for name in ("VmRSS", "Threads")}  # type: ignore[index]
         return cls(1024.0 * usage["VmRSS"], usage["Threads"], processor_seconds(pid))
@@ -224,7 +224,7 @@ class Rest:
 
 
 async def visit(session: Session, start: asyncio.Event, until: float, chance: random.Random) -> None:
-    """Press Play with all others, and go on clicking as people do."""
+    """Press Play together with all other sessions, then continue clicking like a user."""
     await start.wait()
     await session.click("train_play")
     while (remaining := until - time.monotonic()) > 0:
@@ -293,12 +293,12 @@ async def measure(url: str, n: int, seconds: float) -> None:
 
 
 def jain(shares: np.ndarray[Any, Any]) -> str:
-    """Return Jain's index of fairness, 1 where all shares are equal."""
+    """Return Jain's fairness index, 1 if all shares are equal."""
     return f"Jain's index {shares.sum() ** 2 / max(1, shares.size * (shares**2).sum()):.3f}"
 
 
 def quantiles(seconds: np.ndarray[Any, Any]) -> str:
-    """Return the middle, the 95th percentile and the largest."""
+    """Return the median, the 95th percentile and the maximum."""
     if not seconds.size:
         return "none"
     half, most = np.quantile(seconds, [0.5, 0.95])

@@ -2,9 +2,9 @@
 
     python -m bench.sparse_psgd
 
-100,000 samples of 943 users and 1,682 items (d = 2,625, two ones a row, as MovieLens 100K), rank 30. A whole
-epoch of sparse steps is timed; of dense steps only so many that it takes about a second, scaled to an epoch.
-Then sparse epochs with d from 1,000 to 32,000.
+100,000 samples of 943 users and 1,682 items (d = 2,625, two ones per row, like MovieLens 100K), rank 30. A
+full epoch of sparse steps is timed; dense steps are timed for about a second and scaled to an epoch. Then
+sparse epochs with d from 1,000 to 32,000.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .timing import RANK
 
 SAMPLES, USERS, ITEMS = 100_000, 943, 1_682
 WIDTHS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
-# The paper's choice for MovieLens 100K (C.2), and one so weak that almost all of P stays alive.
+# The paper's choice for MovieLens 100K (C.2), and a weak one at which almost all of P stays non-zero.
 STRENGTHS = (("l1", 5e-5), ("ti", 5e-5), ("cs", 5e-5), ("ti", 1e-9), ("cs", 1e-9))
 DENSE_STEPS = 2_000
 
@@ -37,7 +37,7 @@ def started(X: Any, y: np.ndarray, regularizer: str, lam: float, operator: str) 
 
 
 def measured(X: Any, y: np.ndarray, regularizer: str, lam: float, dense: bool) -> dict[str, Any]:
-    """Time three epochs of sparse steps, and if asked some dense steps."""
+    """Time three epochs of sparse steps and, optionally, some dense steps."""
     run = started(X, y, regularizer, lam, "sparse")
     epochs = [run.advance() for _ in range(3)]
     row: dict[str, Any] = {"regularizer": regularizer, "strength": lam, "d": X.shape[1], "epochs": epochs}

@@ -1,9 +1,9 @@
-"""Run sparsepoly for `bench.peers`, inside the interpreter that has it; needs numpy and scipy besides.
+"""Run sparsepoly for `bench.peers`, in an interpreter that has sparsepoly, numpy and scipy.
 
-Requests and answers are pickled dictionaries on standard input and output; arrays travel as bytes, since
-the two interpreters may have different versions of numpy. A fit is held inside the callback that
-sparsepoly calls after each epoch, until the next request comes: so its epochs can be taken in turns with
-ours, and nothing but epochs is timed.
+Requests and responses are pickled dictionaries on standard input and output; arrays are sent as bytes, since
+the two interpreters may have different versions of numpy. A fit waits in the callback that sparsepoly calls
+after each epoch until the next request: its epochs can therefore alternate with ours, and only epochs are
+timed.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def send(stream: IO[bytes], message: dict[str, Any]) -> None:
 
 
 def receive(stream: IO[bytes]) -> dict[str, Any]:
-    """Read a message; raises EOFError where the other side is gone."""
+    """Read a message; raises EOFError if the connection is closed."""
     return unpack(pickle.load(stream))
 
 
 def _status(name: str) -> int:
-    """Return a size out of /proc/self/status, in bytes; 0 where there is none."""
+    """Return a size from /proc/self/status in bytes, 0 if missing."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -60,7 +60,7 @@ def _status(name: str) -> int:
 
 
 def reset_peak() -> int:
-    """Begin to measure the peak of this process's memory anew; return what it holds now, in bytes."""
+    """Reset the peak memory of this process; return its current memory in bytes."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
@@ -72,7 +72,7 @@ def peak_bytes() -> int:
 
 
 def matrix(parts: dict[str, Any]) -> Any:
-    """Return X as sparsepoly takes it: dense, or a CSR matrix with 32-bit indices."""
+    """Return X in the input format of sparsepoly: dense, or a CSR matrix with 32-bit indices."""
     if "dense" in parts:
         return parts["dense"]
     indices, indptr = parts["indices"].astype(np.int32), parts["indptr"].astype(np.int32)
@@ -80,7 +80,7 @@ def matrix(parts: dict[str, Any]) -> Any:
 
 
 class Fit:
-    """One fit, an epoch at a time."""
+    """A fit that advances epoch by epoch."""
 
     def __init__(self, answer: IO[bytes], ask: IO[bytes]) -> None:
         self._answer, self._ask = answer, ask
@@ -88,7 +88,7 @@ class Fit:
         self._held, self._mark = reset_peak(), time.thread_time()
 
     def __call__(self, model: Any) -> bool | None:
-        """Be the callback: report where as many epochs are done as were asked for, and wait."""
+        """Report after the requested number of epochs, and wait (callback)."""
         self._epochs += 1
         self._left -= 1
         if self._left > 0:
@@ -112,7 +112,7 @@ class Fit:
 
 
 def model_of(settings: dict[str, Any], start: dict[str, Any], callback: Any, epochs: int) -> Any:
-    """Return an estimator that begins at the given parameters."""
+    """Return an estimator that starts from given parameters."""
     from sparsepoly import SparseFactorizationMachineClassifier, SparseFactorizationMachineRegressor
 
     chosen = dict(settings)
@@ -130,7 +130,7 @@ def model_of(settings: dict[str, Any], start: dict[str, Any], callback: Any, epo
 
 
 def serve(ask: IO[bytes], answer: IO[bytes]) -> None:
-    """Answer requests until the other side is gone."""
+    """Respond to requests until the connection is closed."""
     X: Any = None
     y = np.zeros(0)
     while True:
@@ -150,7 +150,7 @@ def serve(ask: IO[bytes], answer: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Keep standard output for messages; what the program prints goes to standard error."""
+    """Reserve standard output for messages; redirect prints to standard error."""
     warnings.simplefilter("ignore")
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

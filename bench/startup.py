@@ -2,11 +2,11 @@
 
     python -m bench.startup
 
-Processor seconds of the process and what it starts; wall seconds stand beside them. Three steps are told
-apart: ``import fmviz``; looking up an estimator's class, which imports scikit-learn; and its first fit.
-``from fmviz import FactorizationMachineRegressor`` makes two of them. The floor of the first is the import of
-what fmviz is made of, numpy, scipy and numba. All three together are measured by ``import sklearn.base`` in a
-process of its own, from nothing.
+CPU seconds of the process and its children, with wall seconds for comparison. There are three steps:
+``import fmviz``; access to an estimator class, which imports scikit-learn; and its first fit.
+``from fmviz import FactorizationMachineRegressor`` combines the first two. The floor of the first step is the
+import of numpy, scipy and numba. The reference for all three together is ``import sklearn.base`` in a
+separate process.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ SPARSEPOLY = STAGES.format(
     fit="Regressor(n_components=30, mean=True, beta=.2, gamma=.1, max_iter=5).fit(X, y)",
 )
 STEPS = {"import": 0, "class": 1, "fit": 3}
-# Steps at which a process has nothing to do.
+# Empty steps.
 EMPTY = {"floor": ("class", "fit"), "scikit-learn": ("import", "fit")}
 
 
 def surroundings(cache: str) -> dict[str, str]:
-    """Return the environment of a fresh process: one thread, this cache of kernels, and bytecode kept."""
+    """Return the environment of a fresh process: one thread, this kernel cache, and bytecode caching."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | ONE_THREAD | {"FMVIZ_CACHE_DIR": cache, "PYTHONWARNINGS": "ignore"}
 
 
 def stages(code: str, cache: str, python: str = sys.executable) -> dict[str, float]:
-    """Run a fresh process; return the wall and processor seconds of each step."""
+    """Run a fresh process; return the wall and CPU seconds of each step."""
     done = subprocess.run(
         [python, "-c", code], env=surroundings(cache), cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -89,7 +89,7 @@ def median_stages(code: str, cache: str, rounds: int, python: str = sys.executab
 
 
 def warmup(cache: str) -> dict[str, float]:
-    """Ready the kernels of the first pages in a fresh process; return wall and processor seconds."""
+    """Prepare the kernels of the first pages in a fresh process; return wall and CPU seconds."""
     begin, before = time.perf_counter(), os.times()
     subprocess.run(
         [sys.executable, "-m", "fmviz", "warmup"],
@@ -152,18 +152,18 @@ def markdown(result: dict[str, Any]) -> str:
 
 
 def to_first_fit(times: Mapping[str, float]) -> float:
-    """Return the processor seconds of import, estimator's class and first fit."""
+    """Return the CPU seconds of import, access to the estimator class and first fit."""
     return times["import"] + times["class"] + times["fit"]
 
 
 def allowed(scikit_learn: Mapping[str, float]) -> float:
-    """Return what import and first fit may take: half as long again as scikit-learn's base, and 0.5 s."""
+    """Return the limit for import and first fit: 1.5 times that of `sklearn.base` plus 0.5 s."""
     return 1.5 * scikit_learn["class"] + 0.5
 
 
 def bars(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the times against their bar."""
-    # Results that were kept before there was such a bar have no times of scikit-learn.
+    """Compare the times with their bar."""
+    # Results saved before this bar existed lack the times of scikit-learn.
     if "scikit-learn" not in result:
         return []
     return [

@@ -1,20 +1,20 @@
-"""Measure the time to reach 1e-4 and 1e-6, relative, above the best known objective.
+"""Measure the time to relative distances of 1e-4 and 1e-6 above the best known objective.
 
     python -m bench.time_to
 
-TI and CS on planted data (N = 200 and 20,000) and on MovieLens 100K (where FMVIZ_DATA names it, from two
-starts). From one start go our sweeps with the settings of `fmviz.regularization_path` (active sets and
-extrapolation), our sweeps as published, where these leave columns of P at 0 both again with `revive`,
-sparsepoly, and the other solvers, each for as long as ours took. Only solver time counts, neither set-up nor
+TI and CS on planted data (N = 200 and 20,000) and on MovieLens 100K (if in FMVIZ_DATA, from two starts). From
+the same start run our sweeps with the settings of `fmviz.regularization_path` (active sets and
+extrapolation), our sweeps as published, both again with `revive` if these leave columns of P at 0,
+sparsepoly, and the other solvers, each for as long as ours took. Only solver time counts, not set-up or
 evaluation.
 
-The function is not convex. As published our sweeps never leave a column at 0; in sparsepoly rounding errors
-wake some, so that the two end in different valleys, and `revive` in a lower one than both. The best known is
-the lowest end of all sweeps, of either program, and the reference for both; another solver that ends lower
-is negative in the column "above". Ratios are to that one of our sweeps which is first at the best. Where a
-program does not arrive, its time is infinite, and the ratio is a lower bound, from all the time it had: at
-least 15 times what we needed, and until it settles or has had 40 times. The time to its own end, and ours to
-the same objective, are given as well.
+The objective is not convex. As published, our sweeps never leave a zero column; in sparsepoly, rounding
+errors revive some. The two therefore end in different minima, and `revive` in a lower one than both. The best
+known objective is the lowest end of all sweeps of either program, and the reference for both; another solver
+that ends lower is negative in the column "above". Ratios are relative to the first of our sweeps to reach the
+best. If a program does not reach it, its time is infinite, and the ratio is a lower bound based on its total
+time: at least 15 times our time, and until it converges or has had 40 times. The time to its own end, and
+ours to the same objective, are also listed.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from .report import alone, at_least, pick
 from .timing import floor_lap
 
 LEVELS = (1e-4, 1e-6)
-# What `fmviz.regularization_path` sets.
+# The settings of `fmviz.regularization_path`.
 FAST = quick_settings("pcd", anderson=5)
-# How many times sooner than sparsepoly we want to be.
+# The required speed-up over sparsepoly.
 BAR = 15.0
-# sparsepoly is left alone after so many times what we needed, and after the bar where it has settled.
+# sparsepoly is stopped after this multiple of our time, or after the bar if it has converged.
 PATIENCE = 40.0
 SWEEPS = {"ti": "pcd", "cs": "pbcd"}
 STEPS: tuple[dict[str, float], ...] = ({"eta0": 1.0}, {"eta0": 0.1}, {"eta0": 0.01})
@@ -58,14 +58,14 @@ OTHERS: dict[str, tuple[dict[str, float], ...]] = {
 
 @dataclass
 class Trace:
-    """Where a run stood: epochs, solver seconds and objective, at growing distances."""
+    """The trace of a run: epochs, solver seconds and objective, at increasing intervals."""
 
     epochs: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     objectives: list[float] = field(default_factory=list)
 
     def add(self, epochs: int, seconds: float, objective: float) -> None:
-        """Note one more stand, so many epochs and seconds after the one before."""
+        """Add a point, given the epochs and seconds since the previous one."""
         self.epochs.append(epochs + (self.epochs[-1] if self.epochs else 0))
         self.seconds.append(seconds + (self.seconds[-1] if self.seconds else 0.0))
         self.objectives.append(objective)
@@ -76,25 +76,25 @@ class Trace:
         return min(self.objectives)
 
     def to_reach(self, target: float) -> float:
-        """Return the seconds at which the objective was first at most `target`; infinite if never."""
+        """Return the time in seconds at which the objective first reached `target`; infinite if never."""
         met = (s for s, o in zip(self.seconds, self.objectives, strict=True) if o <= target)
         return next(met, math.inf)
 
     def settled(self) -> bool:
-        """Whether the last third of the epochs brought less than 1e-8, relatively."""
+        """Whether the relative decrease in the last third of the epochs was below 1e-8."""
         then = next(i for i, epochs in enumerate(self.epochs) if epochs >= self.epochs[-1] * 2 / 3)
         return self.epochs[-1] >= 30 and self.objectives[then] - self.end <= 1e-8 * abs(self.end)
 
 
 def in_steps(trace: Trace) -> int:
-    """Return how many epochs to make next: a twentieth of those done."""
+    """Return the number of epochs to run next: a twentieth of those completed."""
     return max(1, trace.epochs[-1] // 20) if trace.epochs else 1
 
 
 def own_sweeps(
     problem: Problem, solver: str, start: Parameters, seconds: float, **params: int
 ) -> tuple[Trace, Parameters]:
-    """Run ours until it settles or has had its seconds; return the end, too."""
+    """Run our solver until it converges or its time is up; also return the end."""
     run, trace = Ours(problem, solver, start, **params), Trace()
     while not trace.epochs or (trace.seconds[-1] < seconds and not trace.settled()):
         n = in_steps(trace)
@@ -113,10 +113,10 @@ def peer_sweeps(
     least: float,
     seconds: float,
 ) -> Trace:
-    """Run sparsepoly until it reaches the target, has settled and had the least, or has had its seconds."""
+    """Run sparsepoly until it reaches the target, converges after the minimum time, or its time is up."""
     peer.begin(problem, solver, start)
     trace = Trace()
-    # The first report's seconds hold the set-up: the second epoch stands for the first.
+    # The first report includes the set-up; the second epoch replaces the first.
     first = problem.objective(peer.parameters())
     epoch = peer.advance(1)["seconds"]
     trace.add(1, epoch, first)
@@ -129,7 +129,7 @@ def peer_sweeps(
 
 
 def other(problem: Problem, solver: str, start: Parameters, seconds: float) -> Trace | None:
-    """Return the best of the runs of one solver, over its step sizes; None where all diverge."""
+    """Return the best run of a solver over its step sizes; None if all diverge."""
     best = None
     for step in OTHERS[solver]:
         run, trace = Ours(problem, solver, start, **step), Trace()
@@ -147,7 +147,7 @@ def summary(
 ) -> list[dict[str, Any]]:
     """Return a row for every run: its times to the levels above `best`, and their ratios to ours.
 
-    Also its time to within 1e-6 of where `theirs` ends, and theirs over the least of all.
+    Also its time to within 1e-6 of the end of `theirs`, and theirs divided by the smallest of all.
     """
     rows = []
     meeting = traces[theirs].end * (1.0 + 1e-6) if theirs else -math.inf
@@ -178,8 +178,8 @@ def summary(
 def problems(quick: bool) -> list[Data]:
     """Return the data sets.
 
-    There is no linear term: with one, rounding errors lead the two programs' sweeps over MovieLens into
-    different valleys after some ten epochs for CS, too.
+    There is no linear term: with one, rounding errors lead the sweeps of the two programs over MovieLens into
+    different minima after about ten epochs, even for CS.
     """
     rows = []
     for n in (200,) if quick else (200, 20_000):
@@ -194,7 +194,7 @@ def problems(quick: bool) -> list[Data]:
 def race(
     data: Data, regularizer: str, seed: int, seconds: float, peer: SparsePoly | None, others: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Run all from one start; return the rows."""
+    """Run all programs and solvers from a common start; return the rows."""
     problem, solver = data.problem(regularizer), SWEEPS[regularizer]
     start = problem.start(data.init_scale, np.random.default_rng(seed))
     ways: dict[str, dict[str, int]] = {f"ours {solver}, as in paths": FAST, f"ours {solver}": {}}
@@ -290,7 +290,7 @@ def markdown(result: dict[str, Any]) -> str:
 
 
 def bars(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return how many times sooner than sparsepoly we are at 1e-6 above the best, or above its own end."""
+    """Return our speed-ups over sparsepoly at 1e-6 above the best objective, or above its own end."""
     rows = []
     for row in result["rows"]:
         if row["run"].startswith("sparsepoly"):

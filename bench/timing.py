@@ -1,8 +1,8 @@
-"""Measure processor time in interleaved rounds, against a floor of matrix-vector products.
+"""Measure CPU time in interleaved rounds, relative to a floor of matrix-vector products.
 
-Times are processor seconds of the calling thread, with one BLAS thread, so that other programs on the
-machine disturb them little. What is compared is measured in turns within one run; ratios are medians over
-the turns, and carry over to other machines where seconds do not.
+Times are CPU seconds of the calling thread with one BLAS thread, which limits the influence of other load on
+the machine. Compared cases alternate within one run; ratios are medians over the rounds, and carry over to
+other machines, unlike seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 RANK = 30
-# An epoch multiplies with X at least once for the slopes and once for the update of each component.
+# An epoch multiplies by X at least once for the slopes and once for the update of each component.
 FLOOR_PRODUCTS = 2 * RANK
 LEAST_LAP = 0.02
 
@@ -28,19 +28,19 @@ Lap = Callable[[], float]
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
-    """Return the processor time of a call in this thread."""
+    """Return the CPU time of a call in this thread."""
     begin = time.thread_time()
     call()
     return time.thread_time() - begin
 
 
 def repeats(seconds: float, least: float = LEAST_LAP) -> int:
-    """Return how many calls of so many seconds make a lap that a clock can tell."""
+    """Return the number of calls of a given duration in a measurable lap."""
     return max(1, int(np.ceil(least / max(seconds, 1e-7))))
 
 
 def in_turns(laps: Mapping[str, Lap], rounds: int) -> dict[str, list[float]]:
-    """Run the laps round after round and return the seconds that each says it took."""
+    """Run the laps in alternating rounds and return the seconds reported by each."""
     times: dict[str, list[float]] = {name: [] for name in laps}
     for _ in range(rounds):
         for name, lap in laps.items():
@@ -49,7 +49,7 @@ def in_turns(laps: Mapping[str, Lap], rounds: int) -> dict[str, list[float]]:
 
 
 def median_ratio(above: list[float], below: list[float]) -> float:
-    """Return the median over the rounds of above / below."""
+    """Return the median of above / below over the rounds."""
     return float(np.median(np.asarray(above) / np.asarray(below)))
 
 
@@ -73,7 +73,7 @@ def floor_lap(X: Any) -> Lap:
 
 
 def cpu_model() -> str:
-    """Return the processor's name, as far as the system tells it."""
+    """Return the name of the processor, if available."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -83,7 +83,7 @@ def cpu_model() -> str:
 
 
 def where() -> dict[str, Any]:
-    """Return the date and the machine, as kept with every result."""
+    """Return the date and the machine, saved with every result."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     return {
         "date": date.today().isoformat(),

@@ -2,14 +2,13 @@
 
     python -m bench.versus
 
-Each case takes its turns between the other program's on the same data, from the same start, under the same
-objective (`bench.peers` says how strengths are converted). Both objectives after the same epochs are kept:
-they agree up to rounding, except that coordinate descent on correlated features enlarges rounding errors (a
-start changed by 1e-15 changes our own objective after an epoch by up to 1e-3), and that our PCD sweeps large
-dense X in another order after two epochs (`order` in fmviz.engine.solvers.pcd). Shares of P alive show that
-no program gains from factors that have collapsed. Entries that stay at 0 are passed over by us, not by
-sparsepoly: so the sweeps are also measured under strengths so small that none is 0 (`lively`). PSGD shuffles
-its samples, each program in its own way.
+The programs alternate on the same data, from the same start, with the same objective (`bench.peers` converts
+the strengths). Both objectives after the same epochs are saved: they agree up to rounding, except that
+coordinate descent on correlated features amplifies rounding errors (changing the start by 1e-15 changes our
+objective after an epoch by up to 1e-3), and that our PCD sweeps a large dense X in another order after two
+epochs (`order` in fmviz.engine.solvers.pcd). The shares of non-zero P show that no program benefits from
+collapsed factors. We skip entries that stay 0, sparsepoly does not: the sweeps are therefore also measured at
+strengths so small that no entry is 0 (`lively`). Each program shuffles the samples of PSGD in its own way.
 
 Not compared: polylearn, myFM and nimfm.
 """
@@ -29,7 +28,7 @@ from .peers import LibFM, SparsePoly, libfm_binary, sparsepoly_python
 from .report import alone, at_least, pick
 from .timing import Lap, floor_lap, in_turns, median_ratio, repeats
 
-# First the cases that have bars.
+# Cases with bars come first.
 CASES = (
     *SWEEPS,
     ("l1", "pcd"),
@@ -42,7 +41,7 @@ CASES = (
     ("l1", "psgd"),
     ("l21", "psgd"),
 )
-# How many times faster than sparsepoly an epoch is to be.
+# The required speed-up of an epoch over sparsepoly.
 SPEEDUPS = {
     ("ti", "pcd"): {
         "dense 200 × 100": 12.0,
@@ -55,22 +54,22 @@ SPEEDUPS = {
 }
 
 
-# Of λ̃, under which all of P stays alive.
+# The fraction of λ̃ at which all of P stays non-zero.
 SMALL_SHARE = 1e-4
 
 
 def lively(data: Data) -> Data:
-    """Return the same data under strengths so small that no entry of P goes to 0."""
+    """Return the same data with strengths so small that no entry of P becomes 0."""
     return replace(data, lambda_sparse={name: SMALL_SHARE * x for name, x in data.lambda_sparse.items()})
 
 
 def against_sparsepoly(
     data: Data, floor: Lap, peer: SparsePoly, regularizer: str, solver: str, rounds: int
 ) -> dict[str, Any]:
-    """Time the same epochs of both programs in turns."""
+    """Time the same epochs of both programs in alternating rounds."""
     problem = data.problem(regularizer)
     start = problem.start(data.init_scale, np.random.default_rng(0))
-    # Its PSGD takes batches of Nd / nnz samples: one sample where X is dense.
+    # Its PSGD uses batches of Nd / nnz samples: single samples for dense X.
     batches = solver == "psgd" and problem.design.nnz < problem.design.n_samples * problem.design.n_features
     mine = "mb_psgd" if batches else solver
     run = Ours(problem, mine, start, **settings(mine))
@@ -84,7 +83,7 @@ def against_sparsepoly(
         {
             "floor": floor,
             "ours": lambda: run.advance(count) / count,
-            # Both make the same epochs.
+            # Both run the same epochs.
             "peer": lambda: peer.advance(count)["seconds"] / count,
         },
         max(2, min(rounds, int(20.0 / (theirs * count)))),
@@ -139,7 +138,7 @@ def run(quick: bool) -> dict[str, Any]:
         result["without"].append("sparsepoly")
     if libfm_binary() is None:
         result["without"].append("libFM")
-    # One process for all data sets: sparsepoly compiles its kernels anew in each.
+    # A single process for all data sets, since sparsepoly recompiles its kernels in each process.
     with contextlib.ExitStack() as stack:
         peer = None if "sparsepoly" in result["without"] else stack.enter_context(SparsePoly())
         sets = [(data, floor_lap(data.X)) for data in shapes(quick)]
@@ -190,7 +189,7 @@ def markdown(result: dict[str, Any]) -> str:
 
 
 def bars(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the speed-ups against their bars."""
+    """Compare the speed-ups with their bars."""
     rows = []
     for row in result["rows"]:
         required = SPEEDUPS.get((row["regularizer"], row["solver"]), {}).get(row["data"])

@@ -1,4 +1,4 @@
-"""fmviz: train and visualise sparse factorization machines.
+"""fmviz: train and visualize sparse factorization machines.
 
 The names below form the stable API. They are imported on first use, which keeps ``import fmviz`` fast and
 lets the command line handle Ctrl-C before anything is loaded.

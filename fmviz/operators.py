@@ -88,7 +88,7 @@ def certificate(name: str | Penalty, P: Any, Q: Any, strength: float, **params: 
     >>> Q = fmviz.prox("ti", P, 0.5)
     >>> fmviz.certificate("ti", P, Q, 0.5) < 1e-12
     True
-    >>> round(fmviz.certificate("l1", [3.0, -1.0], [2.3, 0.0], 1.0), 6)  # the minimiser is [2, 0]
+    >>> round(fmviz.certificate("l1", [3.0, -1.0], [2.3, 0.0], 1.0), 6)  # the minimizer is [2, 0]
     0.1
     """
     penalty = get_penalty(name, params)

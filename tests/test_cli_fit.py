@@ -91,7 +91,7 @@ def test_two_classes(file, table, tmp_path, command):
     folder = tmp_path / "out"
     text = command("fit", file, "--target", "dear", "--missing", "drop", "--output", folder, *STRONG).out
     assert "Rows dropped because of missing values: 1 (a in 1)." in text
-    assert "A positive score says dear = yes" in text
+    assert "A positive score predicts dear = yes" in text
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert report["settings"]["loss"] == "logistic"
     assert report["data"]["rows"] == 299
@@ -199,8 +199,8 @@ def test_ctrl_c_leaves_a_stopped_run(store, command, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ((), "--target is missing; name one of the columns a, b, c, d, e, town, price"),
-        (("--target", "cost"), "--target 'cost' is no column"),
+        ((), "--target is missing; choose one of the columns a, b, c, d, e, town, price"),
+        (("--target", "cost"), "--target 'cost' is not a column"),
         (("--target", "price", "--task", "binary"), "300 classes"),
         (("--target", "price", "--group", "day"), "--group 'day' is no column"),
         (("--target", "price", "--group", "price"), "'price' is no column besides the target"),

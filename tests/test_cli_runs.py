@@ -171,7 +171,7 @@ def test_backup_and_salvage(runs, path, tmp_path, command):
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE runs SET created = 1e300 WHERE id = 'beta'")
     assert "2 runs saved" in (said := runs("salvage", new).out)
-    assert "of run beta: record" in said
+    assert "of run beta, not saved: record" in said
     assert "1 damaged; fmviz runs salvage NEW" in command("doctor", "--store", path, code=1).out
     for store, ids in ((copy, {"alpha-1", "alpha-2", "beta"}), (new, {"alpha-1", "alpha-2"})):
         lines = command("runs", "list", "--store", store).out.splitlines()[1:]

@@ -91,7 +91,7 @@ def test_a_port_that_is_taken(monkeypatch, became, command, form, ours):
 
     if form is not None:
         monkeypatch.setenv("FMVIZ_PORT_FORM", form)
-        assert "\nPORT=abc is no port" in "\n" + command("serve", "--port", "abc", code=2).err
+        assert "\nPORT=abc is not a port" in "\n" + command("serve", "--port", "abc", code=2).err
     with HTTPServer(("127.0.0.1", 0), Health) as server:
         port = server.server_port
         threading.Thread(target=server.handle_request, daemon=True).start()

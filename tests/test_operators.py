@@ -41,7 +41,7 @@ def test_input_is_not_changed():
         (lambda: fmviz.prox("ti", [1.0], np.nan), "strength = nan"),
         (lambda: fmviz.prox("ti", [np.nan], 1), "P contains NaN"),
         (lambda: fmviz.prox("ti", ["a"], 1), "not a number"),
-        (lambda: fmviz.prox("ti", [], 1), "not empty"),
+        (lambda: fmviz.prox("ti", [], 1), "non-empty"),
         (lambda: fmviz.prox("ti", [1j], 1), "complex"),
         (lambda: fmviz.prox("ti", [[[1.0]]], 1), "shape"),
         (lambda: fmviz.prox("ti", [1.0], 1, algorithm="quick"), "algorithm = 'quick'"),

@@ -1,7 +1,8 @@
 """Install pip into a virtual environment on a machine whose Python has neither ensurepip nor pip.
 
-Debian and Ubuntu leave both out of their python3 package. A pip wheel runs straight from the archive, so one
-download is enough; its name and SHA-256 are pinned here. Run it with the interpreter of the environment.
+Debian and Ubuntu omit both from their python3 package. A pip wheel runs directly from the archive; a single
+download therefore suffices. Its name and SHA-256 are pinned here. Run the script with the interpreter of the
+environment.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ TIMEOUT_SECONDS = 30
 
 
 def download() -> bytes:
-    """Return the wheel's bytes from the package index that pip itself would be told to use."""
+    """Return the bytes of the wheel from the package index configured for pip."""
     index = os.environ.get("PIP_INDEX_URL") or "https://pypi.org/simple"
     page_url = index.rstrip("/") + "/pip/"
     with urllib.request.urlopen(page_url, timeout=TIMEOUT_SECONDS) as answer:
@@ -36,7 +37,7 @@ def download() -> bytes:
 
 
 def main() -> None:
-    """Install pip beside the running interpreter; exit with a sentence when that is impossible."""
+    """Install pip for the running interpreter; exit with a message on failure."""
     if sys.prefix == sys.base_prefix:
         sys.exit("bootstrap_pip.py installs into a virtual environment only: run it with .venv/bin/python")
     try:

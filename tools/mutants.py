@@ -1,12 +1,12 @@
 """Plant faults one at a time and check that the tests detect them.
 
-    .venv/bin/python tools/mutants.py              every fault, with the tests of its own folder
-    .venv/bin/python tools/mutants.py 3 17         these two
-    .venv/bin/python tools/mutants.py --full       what survives there, with all that `make test` runs
-    .venv/bin/python tools/mutants.py --all        and with all that `make test-all` runs
+    .venv/bin/python tools/mutants.py              every fault, with the tests of its folder
+    .venv/bin/python tools/mutants.py 3 17         only these two
+    .venv/bin/python tools/mutants.py --full       survivors also with all tests of `make test`
+    .venv/bin/python tools/mutants.py --all        survivors also with all tests of `make test-all`
 
-Nothing is written to the checkout: every process that a test run starts reads the one faulty module through
-an import hook. Faults inside kernels get a kernel cache of their own; all others share the warm one.
+Nothing is written to the checkout: every process of a test run loads the faulty module through an import
+hook. Faults inside kernels use a separate kernel cache; all others share the warm one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Seconds after which tests hang: a fault may leave a loop without an end.
+# The timeout of tests in seconds: a fault may cause an endless loop.
 _LONGEST = 3600.0
 
 _HOOK = """
@@ -55,16 +55,16 @@ sys.path_importer_cache.clear()
 
 @dataclass(frozen=True)
 class Fault:
-    """One edit that changes what the code does.
+    """An edit that changes the behaviour of the code.
 
     Attributes
     ----------
     where : str
         The file, relative to `fmviz`.
     before, after : str
-        What stands there once, and what is put in its place.
+        The original text, which occurs once, and its replacement.
     tests : str
-        The tests of its own folder, relative to `tests`.
+        The tests of its folder, relative to `tests`.
     kernel : bool
         Whether it is in compiled code.
     """
@@ -77,7 +77,7 @@ class Fault:
 
 
 def faults() -> list[Fault]:
-    """Return the faults that `mutants.toml` beside this file lists."""
+    """Return the faults listed in `mutants.toml` next to this file."""
     import tomllib
 
     with open(Path(__file__).with_suffix(".toml"), "rb") as file:
@@ -85,7 +85,7 @@ def faults() -> list[Fault]:
 
 
 def finished(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str] | None:
-    """Run a command in a session of its own; return what came of it, None if it had to be ended."""
+    """Run a command in a separate session; return its result, None after a timeout."""
     with subprocess.Popen(
         command,
         cwd=ROOT,
@@ -107,11 +107,11 @@ def killed(fault: Fault, arguments: list[str], hook: str, cache: str) -> bool:
     """Return whether the tests fail, or hang, with the fault in place."""
     path = (ROOT / "fmviz" / fault.where).resolve()
     if path.read_text(encoding="utf-8").count(fault.before) != 1:
-        # Said here: where tests read the file, they would fail, and the fault would count as found.
-        sys.exit(f"{fault.where} does not hold once what the fault replaces: {fault.before}")
+        # Reported here: tests that read the file would fail, and the fault would count as detected.
+        sys.exit(f"{fault.where} does not contain exactly once: {fault.before}")
     edit = json.dumps({"path": str(path), "before": fault.before, "after": fault.after})
     environment = os.environ | {"FMVIZ_FAULT": edit, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    # This checkout, also for what tests start elsewhere: the installed one may be another.
+    # This checkout, including for processes started elsewhere: another one may be installed.
     places = [hook, str(ROOT), os.environ.get("PYTHONPATH")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, places))
     if fault.kernel:
@@ -120,7 +120,7 @@ def killed(fault: Fault, arguments: list[str], hook: str, cache: str) -> bool:
     run = finished(command, environment)
     if run is None:
         return True
-    # A module of tests that cannot even be read has found the fault, too; and -x is told as an interruption.
+    # A test module that cannot be imported has also detected the fault; -x is reported as an interruption.
     told_by = (" during collection", "stopping after 1 failures")
     interrupted = run.returncode == 2 and any(words in run.stdout for words in told_by)
     if run.returncode not in (0, 1) and not interrupted:
@@ -129,10 +129,10 @@ def killed(fault: Fault, arguments: list[str], hook: str, cache: str) -> bool:
 
 
 def main() -> int:
-    """Plant the faults that are asked for; return how many survive."""
+    """Plant the selected faults; return the number of survivors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("numbers", type=int, nargs="*", help="which faults; all without")
-    parser.add_argument("--full", action="store_true", help="survivors meet all tests of `make test`")
+    parser.add_argument("numbers", type=int, nargs="*", help="the numbers of the faults (default: all)")
+    parser.add_argument("--full", action="store_true", help="run survivors with all tests of `make test`")
     parser.add_argument("--all", action="store_true", help="and all tests of `make test-all`")
     given = parser.parse_args()
     listed = faults()

@@ -1,4 +1,4 @@
-"""Check that no variable, parameter, function or class has a name on the list of words to avoid.
+"""Check that no variable, parameter, function or class has a name on the list of forbidden words.
 
 python tools/names.py
 """
@@ -18,7 +18,7 @@ WORDS = frozenset(
 
 
 def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield every name that a syntax tree binds, with its line."""
+    """Yield every name bound in a syntax tree, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id, node.lineno
@@ -33,7 +33,7 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def scopes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the module and every function and class in it."""
+    """Yield the module and all its functions and classes."""
     yield tree
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -41,7 +41,7 @@ def scopes(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def misnamed(path: Path) -> list[str]:
-    """Return a line for every forbidden name of a file; `left` is one where its scope binds no `right`."""
+    """Return a line for every forbidden name of a file; `left` is allowed in scopes that bind `right`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     paired: set[int] = set()
     for scope in scopes(tree):

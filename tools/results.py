@@ -1,13 +1,11 @@
-"""Make the results anew that come with the package, of the papers and of the start page: `make results`.
+"""Recompute the results shipped with the package, of the papers and of pages: `make results`.
 
     python -m tools.results [--from-store] [NAME ...]
 
-The name "compare" stands for the comparison with which the page Compare opens.
-
-Each runs at the full budget where that takes at most ten minutes on two cores, else at the quick one, into
-the run store, so that what was stopped goes on. With --from-store nothing runs: what the store has is taken,
-of the full budget if it can be, else the shipped result, judged again. The fits of the start page are named
-start.
+NAME is an artefact of a paper, "start" for the start page, or "compare" for the page Compare. Each artefact runs
+at the full budget if that takes at most ten minutes on two cores, otherwise at the quick one. Results go to the
+run store, from which stopped runs resume. With --from-store, nothing runs: the stored results are used, of the
+full budget if available, otherwise the shipped results, with verdicts recomputed.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ MINUTES = 10.0
 
 
 def last_of(artefact: Artefact) -> tuple[dict, float] | None:
-    """Return the result in the run store, of the full budget if it can be, else ours, and its time."""
+    """Return the stored result, of the full budget if available, else the shipped one, and its time."""
     for known in (kept_results(store()), shipped_results()):
         for budget in reversed(BUDGETS):
             if (artefact.name, budget) in known and (result := last_kept(artefact, budget, store())):
@@ -46,7 +44,7 @@ def last_of(artefact: Artefact) -> tuple[dict, float] | None:
 
 
 def without_paths(result: dict) -> dict:
-    """Return a result in whose words the folder of data sets has its last name alone."""
+    """Return a result with the path of the data folder shortened to its last component."""
     folder = Path(os.environ.get("FMVIZ_DATA") or "data")
     words = [text.replace(str(folder), folder.name) for text in result["differences"]]
     return {**result, "differences": words}
@@ -75,14 +73,14 @@ def write(path: Path, *lines: str) -> None:
 
 
 def run(artefact: Artefact) -> None:
-    """Run an artefact into the run store, telling how far it is."""
+    """Run an artefact, store the result, and print the progress."""
     budget = "full" if artefact.minutes["full"] <= MINUTES else "quick"
     for result in run_and_keep(artefact, budget, store):
         print(f"{artefact.name}, {budget}: {result.done}/{result.total} {result.message}", flush=True)
 
 
 def main() -> None:
-    """Run what is named, or everything, and write the files."""
+    """Run the named artefacts, or all, and write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts, or start; all without one")
     parser.add_argument("--from-store", action="store_true", help="run nothing, take what the store has")

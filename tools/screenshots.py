@@ -1,9 +1,8 @@
-"""Photograph every page of the dashboard, light and dark, into screenshots/: `make screenshots`.
+"""Take screenshots of every page of the dashboard, light and dark, into screenshots/: `make screenshots`.
 
-The pages are those in `pages/` beside the start page. With --docs the pictures of the documentation, which
-show results, and its films are renewed instead, all of them or those that are named. The script starts a
-server of its own on a free port, with a store of its own, and stops it afterwards. FMVIZ_CHROMIUM names the
-browser.
+The pages are the start page and those in `pages/`. With --docs, the pictures and films of the documentation,
+which show results, are updated instead, all or only the named ones. The script starts a separate server on a
+free port with a temporary store, and stops it afterwards. FMVIZ_CHROMIUM sets the browser.
 """
 
 import io
@@ -39,15 +38,15 @@ class Picture:
     Attributes
     ----------
     name : str
-        Of the file in docs/.
+        The name of the file in docs/.
     path : str
-        The page, and its settings.
+        The page with its settings.
     height : int
-        In pixels; what lies below is cut off.
+        The height in pixels, at which the page is cropped.
     press : tuple of str
-        The buttons and choices that are pressed first, by their words.
+        The labels of the buttons and choices to press first.
     until : str
-        A text that is there as soon as there is a result.
+        A text that appears with the result.
     """
 
     name: str
@@ -82,7 +81,7 @@ PICTURES = (
 
 
 class Camera:
-    """Takes the frames of a film: screenshots of the first screen, for as long as each is to be seen."""
+    """Records the frames of a film: screenshots of the first screen, with durations."""
 
     SIZE = (1366, 768)
     CLIP: ClassVar[FloatRect] = {"x": 312, "y": 0, "width": 1042, "height": 768}  # without the sidebar
@@ -95,7 +94,7 @@ class Camera:
         self.durations: list[int] = []
 
     def roll(self, seconds: float) -> None:
-        """Take frames for some seconds; what does not change is one frame, shown longer."""
+        """Record frames for some seconds; unchanged frames are merged into a longer one."""
         until = time.monotonic() + seconds
         while (started := time.monotonic()) < until:
             frame = (
@@ -112,7 +111,7 @@ class Camera:
                 self.durations.append(lasted)
 
     def save(self, file: Path) -> None:
-        """Save the frames as an animated WebP that starts again at its end."""
+        """Save the frames as a looping animated WebP."""
         first, *others = self.frames
         first.save(
             file, save_all=True, append_images=others, duration=self.durations, loop=0, quality=75, method=6
@@ -120,7 +119,7 @@ class Camera:
 
 
 def film_of_arena(page: Page, roll: Callable[[float], None]) -> None:
-    """Move λ on the start page, then let the four models learn at one strength."""
+    """Move λ on the start page, then train the four models at a fixed strength."""
     page.get_by_text("exactly the true pairs").first.wait_for(timeout=RESULT_MS)
     settle(page)
     roll(1.5)
@@ -137,7 +136,7 @@ def film_of_arena(page: Page, roll: Callable[[float], None]) -> None:
 
 
 def film_of_data(page: Page, roll: Callable[[float], None]) -> None:
-    """Upload a CSV, press one button, read sentences."""
+    """Upload a CSV, press one button, and scroll through the sentences."""
     roll(1)
     page.locator("input[type=file]").first.set_input_files(ROOT / "sample_data" / "bike.csv")
     page.get_by_text("Train, and read the pairs").first.wait_for(timeout=SETTLE_MS)
@@ -157,7 +156,7 @@ FILMS = {"arena": ("", film_of_arena), "sentences": ("data", film_of_data)}
 
 
 def film(browser: Browser, address: str, name: str) -> None:
-    """Save one of the films of the documentation."""
+    """Save a film of the documentation."""
     path, script = FILMS[name]
     width, height = Camera.SIZE
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
@@ -176,21 +175,21 @@ def page_paths() -> dict[str, str]:
     """Return the URL path of every page by the name of its picture."""
     paths = {"start": ""}
     for file in sorted((ROOT / "pages").glob("*.py")):
-        # Streamlit leaves the number that orders the pages out of the address.
+        # Streamlit omits the number that orders the pages from the URL.
         name = re.sub(r"^\d+[_ -]*", "", file.stem)
         paths[name] = name
     return paths
 
 
 def free_port() -> int:
-    """Return a port nobody listens on at this moment."""
+    """Return a currently unused port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def wait_until_served(address: str, server: subprocess.Popen[bytes]) -> None:
-    """Return once the server answers `ok`; exit with a sentence when it does not."""
+    """Wait until the server responds with `ok`; exit with a message if it does not."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and server.poll() is None:
         try:
@@ -203,7 +202,7 @@ def wait_until_served(address: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def settle(page: Page) -> None:
-    """Wait until the page has been drawn and its script has ended."""
+    """Wait until the page is rendered and its script has ended."""
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=SETTLE_MS)
     for loading in ("[data-stale=true]", "[data-testid=stSkeleton]"):
         page.locator(loading).first.wait_for(state="detached", timeout=SETTLE_MS)
@@ -211,7 +210,7 @@ def settle(page: Page) -> None:
 
 
 def stretch(page: Page) -> None:
-    """Make the window as high as the page: Streamlit scrolls inside its main block, not the document."""
+    """Resize the window to the height of the page: Streamlit scrolls its main block, not the document."""
     height = page.evaluate("document.querySelector('[data-testid=stMain]')?.scrollHeight ?? 0")
     height = max(LEAST_HEIGHT, min(int(height), MOST_HEIGHT))
     page.set_viewport_size({"width": WIDTH, "height": height})
@@ -219,7 +218,7 @@ def stretch(page: Page) -> None:
 
 
 def photograph(browser: Browser, address: str) -> list[str]:
-    """Save the pictures of all pages and return a sentence for every page that failed."""
+    """Save screenshots of all pages and return a message for every page that failed."""
     problems = []
     TARGET.mkdir(exist_ok=True)
     for scheme in ("light", "dark"):
@@ -241,7 +240,7 @@ def photograph(browser: Browser, address: str) -> list[str]:
 
 
 def illustrate(browser: Browser, address: str) -> list[str]:
-    """Save the pictures of the documentation and return a sentence for every one that failed."""
+    """Save the pictures of the documentation and return a message for every one that failed."""
     problems = []
     named = {*sys.argv}.intersection((*FILMS, *(picture.name for picture in PICTURES)))
     for name in FILMS:
@@ -277,7 +276,7 @@ def illustrate(browser: Browser, address: str) -> list[str]:
 
 
 def main() -> None:
-    """Serve, photograph, stop."""
+    """Start a server, take the screenshots, and stop it."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory() as folder:
@@ -290,7 +289,7 @@ def main() -> None:
         try:
             wait_until_served(address, server)
             with sync_playwright() as playwright:
-                # A container's root user has no sandbox to offer; the pages shown are our own.
+                # The root user of a container has no sandbox; only our own pages are opened.
                 browser = playwright.chromium.launch(
                     executable_path=os.environ.get("FMVIZ_CHROMIUM") or None, args=["--no-sandbox"]
                 )

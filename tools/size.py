@@ -1,9 +1,9 @@
-"""Count statements, files and functions, and fail where there are more of them than the budget allows.
+"""Count statements, files and functions, and fail if there are more than the budget allows.
 
     python tools/size.py
 
-Imports and docstrings are no statements here, so that nothing is gained by long lines or by a missing
-docstring. A change that takes code away lowers the numbers below to what it reached.
+Imports and docstrings do not count as statements; long lines or missing docstrings bring no advantage. A
+change that removes code lowers the numbers below to its result.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_counted(node: ast.AST) -> bool:
 
 
 def size_of(folder: Path) -> Size:
-    """Return the size of a folder with all that is below it."""
+    """Return the size of a folder, including subfolders."""
     files = sorted(folder.rglob("*.py"))
     nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     functions = sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes)
@@ -47,14 +47,14 @@ def size_of(folder: Path) -> Size:
 
 
 def main() -> int:
-    """Print every count beside its budget; return 1 if one of them is exceeded."""
+    """Print every count with its budget; return 1 if any is exceeded."""
     exceeded = False
     for name, budget in BUDGET.items():
         for unit, count, most in zip(Size._fields, size_of(ROOT / name), budget, strict=True):
             exceeded |= count > most
             print(f"{name:<6} {count:>7,} {unit:<10} of {most:,}{'   over budget' if count > most else ''}")
     if exceeded:
-        print("Remove what nobody would miss until the counts fit; the budget in tools/size.py never rises.")
+        print("Remove dispensable code until the counts fit; the budget in tools/size.py never increases.")
     return int(exceeded)
 
 

@@ -1,9 +1,9 @@
-"""Count the functions that drawing Train's first row and preparing a run walk through.
+"""Count the functions called when drawing the first row of Train and when preparing a run.
 
     python -m tools.walked          # the counts
     python -m tools.walked --names  # and every function, by file
 
-Counted are distinct code objects under fmviz/ with a name of their own, the second time, with warm caches.
+It counts distinct named code objects under fmviz/ in the second call, with warm caches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def walked(function: Callable[..., Any], *args: Any) -> Counter[CodeType]:
-    """Call a function; return the code objects under fmviz/ that it entered, with the number of calls."""
+    """Call a function; return the code objects under fmviz/ that were entered, with the number of calls."""
     entered: Counter[CodeType] = Counter()
 
     def enter(frame: FrameType, event: str, arg: object) -> None:
@@ -43,7 +43,7 @@ def walked(function: Callable[..., Any], *args: Any) -> Counter[CodeType]:
 
 
 def first_row() -> Counter[CodeType]:
-    """Return what drawing the first row of Train's controls enters, the second time."""
+    """Return the code objects entered when drawing the first row of Train's controls a second time."""
     drawn: list[Counter[CodeType]] = []
     original = page.main_settings
     page.main_settings = lambda *args: drawn.append(walked(original, *args))
@@ -57,14 +57,14 @@ def first_row() -> Counter[CodeType]:
 
 
 def prepare() -> Counter[CodeType]:
-    """Return what preparing the default run enters, the second time."""
+    """Return the code objects entered when preparing the default run a second time."""
     experiment = Experiment()
     Run.prepare(experiment)
     return walked(Run.prepare, experiment)
 
 
 def main() -> int:
-    """Print the counts, and the functions where they are asked for."""
+    """Print the counts and, on request, the functions."""
     for title, entered in (("Train's first row", first_row()), ("Run.prepare", prepare())):
         print(f"{title}: {len(entered)} functions, {entered.total()} calls")
         if "--names" in sys.argv:

@@ -113,7 +113,7 @@ def command(port: str | None, host: str | None, allowed: Sequence[str] = ()) -> 
 
 
 def own_names(host: str) -> list[str]:
-    """Return the names and addresses of this computer; raises ValueError if `host` is none of them."""
+    """Return the names and addresses of this computer; raises ValueError if `host` is not among them."""
     if problem := _why_closed(host, 0):
         raise ValueError(
             f"--host {host} is not an address of this computer ({problem}); use 127.0.0.1 for this "

@@ -1,6 +1,6 @@
-"""Exponential, logarithm and maximum without branches or calls, so that loops over them vectorise.
+"""Exponential, logarithm and maximum without branches or calls, for vectorized loops.
 
-Accurate to a few units in the last place, also where a kernel may reorder its arithmetic.
+Accurate to a few units in the last place, even if a kernel reorders its arithmetic.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from ._jit import jitable
 _ROUND = 1.5 * 2.0**52
 _ROUND_BITS = int(np.float64(_ROUND).view(np.int64))
 _LOG2_E = 1.4426950408889634
-# ln 2 in two parts; the first ends in zero bits, so that its multiples by exponents are exact.
+# ln 2 in two parts; the first ends in zero bits, which makes its multiples by exponents exact.
 _LN2 = 0.6931471805598903
 _LN2_REST = 5.497923018708371e-14
-# Beyond, the exponential leaves the range of normal numbers.
+# Beyond this limit, the exponential leaves the range of normal numbers.
 _LARGEST = 708.0
 
 
 @jitable
 def exp_ratio(z):
-    """Return positive numbers (below, above), below near 2, with above / below = exp(z).
+    """Return positive numbers (below, above), with below close to 2 and above / below = exp(z).
 
-    z is cut to [−708, 708]; NaN stays NaN. A caller that divides again thus needs one division only.
+    z is clipped to [−708, 708]; NaN stays NaN. A caller that divides again needs only one division.
     """
-    # Written so that NaN passes through both comparisons.
+    # NaN passes through both comparisons.
     z = -_LARGEST if z < -_LARGEST else z
     z = _LARGEST if z > _LARGEST else z
     power = np.float64(z * _LOG2_E + _ROUND).view(np.int64) - _ROUND_BITS
     n = np.float64(np.int32(power))
     r = z - n * _LN2
-    # The low part of ln 2 as a factor: as a second subtraction it could be merged with the first.
+    # The low part of ln 2 as a factor; a second subtraction could be merged with the first.
     scale = np.int64((power + 1023) << 52).view(np.float64) * (1.0 - n * _LN2_REST)
     # exp(r) = (c + r)/(c − r) with c = r·coth(r/2), here its Taylor series; |r| ≤ ½ ln 2.
     t = r * r
@@ -45,7 +45,7 @@ def exp_ratio(z):
 @jitable
 def log1p_ratio(below, above):
     """Return log(1 + above / below) for 0 ≤ above ≤ below."""
-    # log(1 + e) = 2·artanh(e/(2 + e)), or from e = √2 − 1 on ln 2 + log((1 + e)/2), likewise.
+    # log(1 + e) = 2·artanh(e/(2 + e)); for e ≥ √2 − 1, ln 2 + log((1 + e)/2), likewise.
     large = above > 0.41421356237309503 * below
     s = (above - below if large else above) / (above + (3.0 * below if large else 2.0 * below))
     w = s * s
@@ -57,9 +57,9 @@ def log1p_ratio(below, above):
 
 @jitable
 def size_bits(x):
-    """Return the bits of |x|, which as integers are ordered as the numbers are; NaN is the largest.
+    """Return the bits of |x| as integers, which have the same order as the numbers; NaN is the largest.
 
-    A maximum of integers vectorises, one of numbers that may be NaN does not.
+    Integer maxima are vectorized, maxima of numbers that may be NaN are not.
     """
     return np.float64(abs(x)).view(np.int64)
 

@@ -7,7 +7,7 @@ from ._jit import jitable
 
 @jitable
 def sift_down(keys, items, size, at):
-    """Move the entry at position `at` down to its place."""
+    """Move the entry at position `at` down to its correct position."""
     key = keys[at]
     item = items[at]
     child = 2 * at + 1
@@ -36,7 +36,7 @@ def heapify(keys, items, size):
 
 @jitable
 def push(keys, items, size, key, item):
-    """Insert an entry and return the new size; O(1) on average where keys grow with time, as ours do."""
+    """Insert an entry and return the new size; O(1) on average for keys that increase over time, as here."""
     at = size
     parent = (at - 1) // 2
     while at > 0 and keys[parent] > key:
@@ -51,7 +51,7 @@ def push(keys, items, size, key, item):
 
 @jitable
 def pop(keys, items, size):
-    """Remove the least entry, which stands first, and return the new size."""
+    """Remove the smallest entry, which is the first, and return the new size."""
     size -= 1
     keys[0] = keys[size]
     items[0] = items[size]
@@ -62,10 +62,10 @@ def pop(keys, items, size):
 
 @jitable
 def keep_largest(count, top, sizes, slots, weight, weights, members, index):
-    """Keep a weight and its members if it is among the `top` largest in size; return how many are kept.
+    """Keep a weight and its members if it is among the `top` largest; return the number kept.
 
-    `sizes` and `slots`, (top,), are the heap; `weights`, (top,), and `members`, (top, m), take the result in
-    no order. `index` holds m members at least.
+    `sizes` and `slots`, (top,), are the heap; `weights`, (top,), and `members`, (top, m), receive the
+    unordered result. `index` has at least m members.
     """
     slot = -1
     if count < top:

@@ -1,8 +1,8 @@
 """Compile Numba kernels and cache them on disk.
 
-Numba keys its cache on the file that holds a kernel, so an edit in another file of the engine would
-silently bring old machine code back. The cache directory is therefore named by a digest of every engine
-source together with the processor, versions and flags that matter.
+Numba keys its cache on the source file of a kernel: after an edit in another file of the engine, it would
+silently load outdated machine code. The cache directory is therefore named by a hash of all engine sources,
+the processor, and the relevant versions and flags.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numba.core import caching
 from numba.core.registry import cpu_target
 from numba.extending import register_jitable
 
-# Read through Any: Numba fills its configuration at run time, which a type checker cannot see.
+# Any, since Numba sets its configuration at run time, invisible to a type checker.
 _config: Any = numba.config
 
 __all__ = [
@@ -47,22 +47,22 @@ __all__ = [
     "zero",
 ]
 
-# Reductions may be reordered, so that they vectorise. NaN and infinity keep their meaning: without
-# `nnan` and `ninf` a diverging run is still seen.
+# Reductions may be reordered to allow vectorization. NaN and infinity keep their meaning: without
+# `nnan` and `ninf`, divergence remains detectable.
 _FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 _KEPT_DIGESTS = 4
 _KEPT_SECONDS = 86_400.0
 
 KERNELS: dict[str, Any] = {}
-"""Every compiled kernel of this process by its qualified name; the tests walk it."""
+"""All compiled kernels of this process by qualified name; the tests iterate over them."""
 
 
 def jitable(*function: Any, **options: Any) -> Any:
-    """Make a plain function one that kernels may call and factories may close over.
+    """Mark a plain function as callable from kernels and usable in closures of factories.
 
-    It is inlined wherever it is called. What LLVM calls instead is a weak symbol, which in the process that
-    compiles a kernel is bound to the function's own compilation, and in all later ones to the kernel's copy:
-    the two round differently.
+    It is inlined at every call. Otherwise LLVM would call a weak symbol, which is bound to the function's own
+    compilation in the process that compiles a kernel, and to the kernel's copy in all later ones: the two
+    round differently.
     """
     decorate = register_jitable(**{"forceinline": True, **options})
     return decorate(*function) if function else decorate
@@ -70,19 +70,19 @@ def jitable(*function: Any, **options: Any) -> Any:
 
 @jitable
 def nothing(*unused):
-    """Do nothing: a part of a view that does not apply."""
+    """Do nothing; placeholder for an inapplicable part of a view."""
 
 
 @jitable
 def zero(*unused):
-    """Return 0: a number of a view that does not apply."""
+    """Return 0; placeholder for an inapplicable number of a view."""
     return 0.0
 
 
 def _digest() -> str:
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     state = hashlib.sha256(f"{numba.__version__} {np.__version__} {sorted(_FASTMATH)}".encode())
-    # The tuple describes the processor, whose kernels others cannot use.
+    # The tuple describes the processor; kernels are processor-specific.
     processor = cpu_target.target_context.codegen().magic_tuple()
     state.update(f"{_config.BOUNDSCHECK} {_config.OPT} {processor}".encode())
     for source in sources:
@@ -101,18 +101,18 @@ def is_writable(directory: Path) -> bool:
 
 
 def home() -> Path:
-    """Return the home directory; where none is known, set HOME to a private temporary one, and print it."""
+    """Return the home directory; if there is none, set HOME to a private temporary one and print it."""
     with contextlib.suppress(RuntimeError):
         return Path.home()
     directory = Path(tempfile.gettempdir()) / f"fmviz-{os.getuid()}"
     with contextlib.suppress(FileExistsError):
         directory.mkdir(mode=0o700)
-    # Somebody else may have created it, or a link in its place.
+    # Another user may have created it, or a link with its name.
     if (status := directory.lstat()).st_mode != stat.S_IFDIR | 0o700 or status.st_uid != os.getuid():
         directory = Path(tempfile.mkdtemp(prefix="fmviz-"))
     print(
-        f"No home directory is known: fmviz stores its files in {directory}, which may be emptied at a "
-        "restart. Set HOME, or FMVIZ_STORE and FMVIZ_CACHE_DIR, to choose another place.",
+        f"There is no home directory: fmviz stores its files in {directory}, which may be emptied at a "
+        "restart. Set HOME, or FMVIZ_STORE and FMVIZ_CACHE_DIR, to use another location.",
         file=sys.stderr,
     )
     os.environ["HOME"] = str(directory)
@@ -121,10 +121,10 @@ def home() -> Path:
 
 @cache
 def cache_directory() -> Path:
-    """Return the directory of compiled kernels; ``FMVIZ_CACHE_DIR`` names another place.
+    """Return the directory of compiled kernels; set ``FMVIZ_CACHE_DIR`` to change it.
 
-    It is that of this version and processor. Where it is read-only, kernels that it lacks are compiled in
-    every process.
+    It is specific to this version and processor. If it is read-only, missing kernels are compiled in every
+    process.
     """
     named = os.environ.get("FMVIZ_CACHE_DIR")
     root = Path(named or Path(os.environ.get("XDG_CACHE_HOME") or home() / ".cache") / "fmviz") / "kernels"
@@ -132,7 +132,7 @@ def cache_directory() -> Path:
     with contextlib.suppress(OSError):
         directory.mkdir(parents=True, exist_ok=True)
         os.utime(directory)
-        # What was used today may be in use by another process: another version, another checkout.
+        # Directories used today may be in use by another process of another version or checkout.
         used = sorted((p.stat().st_mtime, p) for p in root.iterdir() if p.is_dir())
         for when, old in used[:-_KEPT_DIGESTS]:
             if when < time.time() - _KEPT_SECONDS:
@@ -141,7 +141,7 @@ def cache_directory() -> Path:
 
 
 def has_compiled() -> bool:
-    """Return whether the cache holds kernels of this version and processor."""
+    """Return whether the cache contains kernels for this version and processor."""
     return any(cache_directory().glob("*/*.nbi"))
 
 
@@ -149,15 +149,15 @@ def _kernel(function: Callable[..., Any], name: str, exact: bool) -> Any:
     """Compile `function` in nopython mode, without the GIL, and cache the result on disk."""
     fastmath: bool | set[str] = False if exact else _FASTMATH
     compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
-    if compiled is not function:  # As it is where compilation is switched off.
-        # All kernels of a factory would share one index, in which Numba numbers their files without a lock:
-        # two processes that compile at once could leave the code of one kernel under the key of another.
+    if compiled is not function:  # Unchanged if compilation is disabled.
+        # All kernels of a factory would share an index, in which Numba numbers their files without a lock:
+        # two processes compiling at once could store the code of one kernel under the key of another.
         compiled._cache = _Cache(function, cache_directory() / hashlib.sha256(name.encode()).hexdigest()[:12])
     return compiled
 
 
 class _Locator(caching.UserProvidedCacheLocator):
-    """Locate the cache of a kernel, also in a read-only directory, which Numba's own locator refuses."""
+    """Locate the cache of a kernel, even in a read-only directory, which Numba's own locator rejects."""
 
     def __init__(self, function: Callable[..., Any], directory: Path) -> None:
         self._py_file = function.__code__.co_filename
@@ -173,7 +173,7 @@ class _Results(caching.CompileResultCacheImpl):
 
 
 class _Files(caching.IndexDataCacheFile):
-    """An index and machine code with a checksum, verified before the code is loaded."""
+    """Index and machine code with a checksum, verified before loading."""
 
     def _dump(self, value: Any) -> bytes:
         data = super()._dump(value)
@@ -187,7 +187,7 @@ class _Files(caching.IndexDataCacheFile):
 
 
 class _Cache(caching.FunctionCache):
-    """The cache of one kernel; where its files are damaged, the kernel is compiled."""
+    """The cache of a kernel; if its files are damaged, the kernel is compiled."""
 
     def __init__(self, function: Callable[..., Any], directory: Path) -> None:
         self._impl_class: Any = partial(_Results, directory=directory)
@@ -196,18 +196,18 @@ class _Cache(caching.FunctionCache):
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled function, or None; remove files that are damaged."""
+        """Return the compiled function, or None; remove damaged files."""
         try:
             return super().load_overload(sig, target_context)
         except OSError:
             return None
-        except Exception:  # Reading a pickle that is cut off may raise anything.
+        except Exception:  # Reading a truncated pickle may raise any exception.
             shutil.rmtree(self._cache_path, ignore_errors=True)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled function to the cache, if possible."""
-        # The disk may be full or read-only; a damaged index then stays in the way.
+        # The disk may be full or read-only; a damaged index then remains.
         with contextlib.suppress(Exception):
             super().save_overload(sig, data)
 
@@ -215,14 +215,14 @@ class _Cache(caching.FunctionCache):
         """Return the cache key of a compiled function.
 
         Numba's own key pickles the closure, and the bytes of a pickle depend on which equal strings are the
-        same object. This differs between the process that compiles a source file and those that read its
-        bytecode, which would compile every kernel once more.
+        same object. This differs between the process that compiles a source file and those that load its
+        bytecode, and these would recompile every kernel.
         """
         return sig, codegen.magic_tuple(), hashlib.sha256(_identity(self._py_func).encode()).hexdigest()
 
 
 def _identity(value: Any, within: tuple[Any, ...] = ()) -> str:
-    """Describe a value, or a function with its closure, by the same string in every process."""
+    """Describe a value, or a function with its closure, by a string that is identical in every process."""
     if isinstance(value, FunctionType):
         if value in within:
             return value.__qualname__
@@ -241,11 +241,11 @@ def _identity(value: Any, within: tuple[Any, ...] = ()) -> str:
 
 
 def cached_factory(exact: bool = False) -> Callable[..., Callable[..., Any]]:
-    """Make a kernel factory return one compiled kernel for equal arguments, also across threads.
+    """Make a kernel factory return the same compiled kernel for equal arguments, in all threads.
 
-    The factory must close over plain jitable functions only: closing over compiled ones never hits
-    Numba's cache. With `exact` the arithmetic is strictly IEEE, for kernels whose accuracy rests on the
-    order of operations.
+    The factory may only close over plain jitable functions: closures over compiled ones never hit Numba's
+    cache. With `exact`, the arithmetic is strictly IEEE, for kernels whose accuracy depends on the order of
+    operations.
     """
 
     def decorate(factory: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
@@ -269,7 +269,7 @@ def cached_factory(exact: bool = False) -> Callable[..., Callable[..., Any]]:
 
 
 def named(exact: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a module-level kernel and enter it in `KERNELS`; `exact` as in `cached_factory`."""
+    """Compile a module-level kernel and register it in `KERNELS`; `exact` as in `cached_factory`."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         name = f"{function.__module__}.{function.__name__}"
@@ -280,12 +280,12 @@ def named(exact: bool = False) -> Callable[[Callable[..., Any]], Any]:
 
 
 def python_version(compiled: Any) -> Callable[..., Any]:
-    """Return the Python source function of a kernel, also where compilation is switched off."""
+    """Return the Python source function of a kernel, even if compilation is disabled."""
     return getattr(compiled, "py_func", compiled)
 
 
 class _CompileListener(numba.core.event.Listener):
-    """Record which kernels are being compiled, in any thread."""
+    """Record the kernels being compiled in any thread."""
 
     def __init__(self) -> None:
         self.active: list[str] = []
@@ -303,8 +303,8 @@ numba.core.event.register("numba:compile", _listener)
 
 
 def compiling() -> tuple[str, ...]:
-    """Return the name of the kernel that is being compiled now in any thread, or nothing.
+    """Return the name of the kernel currently being compiled in any thread, or an empty string.
 
-    Numba compiles one at a time; other names are functions that the kernel calls.
+    Numba compiles one kernel at a time; other names are functions called by the kernel.
     """
     return tuple(_listener.active[:1])

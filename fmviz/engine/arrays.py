@@ -1,4 +1,4 @@
-"""The arrays of an NPZ archive, whose headers are checked before the arrays are read."""
+"""Arrays of an NPZ archive, with headers checked before reading."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ UNREADABLE = (
     *(BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError),
     *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
 )
-"""Exceptions of reading broken, encrypted or forged archives."""
+"""Exceptions raised when reading broken, encrypted or forged archives."""
 _KINDS = "biufU"
 _LONGEST_HEADER = 10_000
 
 
 class Arrays(Mapping[str, np.ndarray]):
-    """Arrays of numbers and of text by their names, each read when it is asked for.
+    """Numeric and text arrays by name, read on access.
 
     Parameters
     ----------
     data : bytes
         The archive.
     most : float
-        The largest number of bytes of all arrays; never more than half of the free memory.
+        The maximum total number of bytes; never more than half of the free memory.
 
     Attributes
     ----------
     shapes : dict of str to tuple of int
-        The shape of every array, known from the headers alone.
+        The shape of every array, from the headers.
 
     Raises
     ------
     ValueError
-        If an array is of another type or incomplete, or all of them together are too large. What is no
-        archive, or a damaged one, raises one of `UNREADABLE`.
+        If an array has an unsupported type or is incomplete, or if all arrays together are too large. Data
+        that are not an archive, or a damaged one, raise one of `UNREADABLE`.
     """
 
     def __init__(self, data: bytes, most: float = inf) -> None:
@@ -59,7 +59,7 @@ class Arrays(Mapping[str, np.ndarray]):
                 raise ValueError(f"array {name!r} is incomplete")
             n_bytes += size
         if n_bytes > (most := min(most, available_bytes() / 2)):
-            raise ValueError(f"its arrays take {in_words(n_bytes)}, and {in_words(most)} are allowed")
+            raise ValueError(f"its arrays take {in_words(n_bytes)}, but only {in_words(most)} are allowed")
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.shapes:

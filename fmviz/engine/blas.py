@@ -1,4 +1,4 @@
-"""Matrix products on one thread of BLAS: with two threads their sums are rounded in another way."""
+"""Restrict BLAS to a single thread, since rounding depends on the number of threads."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from threadpoolctl import ThreadpoolController
 T = TypeVar("T")
 
 _lock = threading.Lock()
-# The limits of the process before the first block, while any is entered, in whatever thread.
+# The limits of the process before the first active block in any thread.
 _before: list[int] = []
 _n_inside = 0
 
 
 @cache
 def _libraries() -> list[Any]:
-    """Return the libraries of the process, which NumPy and SciPy load when they are imported."""
+    """Return the BLAS libraries of the process, loaded when NumPy and SciPy are imported."""
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def _limit(numbers: Iterable[int]) -> None:
     for library, number in zip(_libraries(), numbers, strict=False):
-        # The public function may do nothing in any thread but the first that has called it.
+        # The public function may have no effect in any thread but the first to call it.
         getattr(library, "_real_set_num_threads", library.set_num_threads)(number)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Give matrix products one thread inside the block, or a decorated function.
+    """Restrict matrix products to one thread inside the block or the decorated function.
 
-    The limit is the process's. Blocks of several threads overlap; after the last of them it is as before the
-    first. Never to be entered across a `yield`: see `each_on_one_thread`.
+    The limit applies to the process. Blocks of several threads may overlap; after the last of them, the limit
+    before the first is restored. Do not hold the block across a `yield`: see `each_on_one_thread`.
     """
     global _n_inside
     with _lock:
@@ -54,7 +54,7 @@ def one_thread() -> Iterator[None]:
 
 
 def each_on_one_thread(items: Generator[T, None, None]) -> Generator[T, None, None]:
-    """Yield what a generator yields, and compute each item, and its end, by `one_thread`."""
+    """Yield the items of a generator, computing each item and the end under `one_thread`."""
     end = object()
     try:
         while True:

@@ -1,4 +1,4 @@
-"""Checkpoints: the state from which a run resumes in another process with the same iterates."""
+"""Checkpoints, from which a run resumes in another process with identical iterates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .memory import aligned_copy
 from .parameters import Parameters
 
 Keep = Callable[[Callable[[], "Checkpoint"]], None]
-"""Called with a function that makes the checkpoint, so that it is copied only when needed."""
+"""A function called with a factory of the checkpoint, which is copied only when needed."""
 
 _TREE = "tree"
 
@@ -27,13 +27,13 @@ class Checkpoint:
     Attributes
     ----------
     epoch : int
-        Epochs done.
+        The number of completed epochs.
     seconds : float
         Solver seconds spent, as in `fmviz.engine.snapshot.Snapshot`.
     change : float
-        The change that the last epoch made.
+        The change in the last epoch.
     memory : mapping
-        The solver's state: arrays, numbers, strings, None, states of random generators, and tuples and
+        The state of the solver: arrays, numbers, strings, None, states of random generators, and tuples and
         mappings of these. Read-only.
     """
 
@@ -43,7 +43,7 @@ class Checkpoint:
     memory: Mapping[str, Any]
 
     def to_bytes(self) -> bytes:
-        """Return the checkpoint as a compressed archive of arrays that holds no code."""
+        """Return the checkpoint as a compressed archive of arrays, without code."""
         arrays: list[np.ndarray] = []
         head = {"epoch": self.epoch, "seconds": self.seconds, "change": self.change}
         tree = {**head, "memory": _to_tree(dict(self.memory), arrays)}
@@ -63,7 +63,7 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            If `data` is no such archive.
+            If `data` is not such an archive.
         """
         try:
             archive = Arrays(data)
@@ -72,28 +72,28 @@ class Checkpoint:
             return cls(int(tree["epoch"]), float(tree["seconds"]), float(tree["change"]), memory)
         except UNREADABLE as error:
             raise ValueError(
-                "This is no checkpoint of a run, or it is damaged. Start the run again from its settings."
+                "This is not a checkpoint of a run, or it is damaged. Restart the run from its settings."
             ) from error
 
 
 def remember(owner: Any) -> dict[str, Any]:
-    """Copy the attributes that an object lists in its `memory`, except those that are not set."""
+    """Copy the attributes listed in an object's `memory`, except unset ones."""
     return {name: _copied(getattr(owner, name)) for name in owner.memory if hasattr(owner, name)}
 
 
 def recall(owner: Any, memory: Mapping[str, Any]) -> None:
-    """Set the attributes of a started object to those that `remember` copied from another of its class.
+    """Set the attributes of a started object to those copied by `remember` from an object of its class.
 
     Raises
     ------
     ValueError
-        If the memory belongs to another class.
+        If the memory comes from another class.
     """
     unknown = sorted(set(memory) - set(owner.memory))
     if unknown:
         raise ValueError(
-            f"The checkpoint holds {', '.join(unknown)}, which {type(owner).__name__} does not remember: it "
-            "is one of another solver or another version. Start the run again from its settings."
+            f"The checkpoint has {', '.join(unknown)}, which {type(owner).__name__} does not store: it "
+            "comes from another solver or version. Restart the run from its settings."
         )
     for name, value in memory.items():
         setattr(owner, name, _restored(getattr(owner, name, None), value))
@@ -116,13 +116,13 @@ def _copied(value: Any) -> Any:
         return {field.name: _copied(getattr(value, field.name)) for field in fields(value)}
     if hasattr(value, "memory"):
         return remember(value)
-    raise TypeError(f"A {type(value).__name__} cannot be remembered.")
+    raise TypeError(f"A {type(value).__name__} cannot be stored in a checkpoint.")
 
 
 def _restored(present: Any, value: Any) -> Any:
-    """Return `value`, a copy made by `_copied`, in the type and layout of `present`."""
+    """Return `value`, copied by `_copied`, in the type and layout of `present`."""
     if isinstance(value, np.ndarray):
-        # Loops round alike only if their memory has the same alignment.
+        # Loops round identically only with equal memory alignment.
         if value.dtype != np.float64:
             return value.copy(order="K")
         if value.flags.c_contiguous:
@@ -146,7 +146,7 @@ def _restored(present: Any, value: Any) -> Any:
 
 
 def _to_tree(value: Any, arrays: list[np.ndarray]) -> Any:
-    """Return JSON in which arrays are replaced by their index in `arrays`."""
+    """Return JSON with arrays replaced by their index in `arrays`."""
     if isinstance(value, np.ndarray):
         arrays.append(value)
         return {"array": len(arrays) - 1}

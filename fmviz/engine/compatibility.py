@@ -1,4 +1,4 @@
-"""Check whether a solver applies to a problem, and choose the best one that does."""
+"""Check whether a solver supports a problem, and choose the best one that does."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from .penalties import Penalty
 from .problem import Formulation
 from .solvers import SOLVERS, Solver, get_solver
 
-# From the most to the least recommended.
+# In order of recommendation.
 _PREFERRED = ("cd", "pcd", "pbcd", "reweighted")
 
 
 def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | None:
-    """Tell why a solver does not apply to a problem, if it does not.
+    """Return why a solver does not support a problem, or None.
 
     Parameters
     ----------
     problem : Problem or Formulation
         The objective; the data do not matter.
     solver : str or Solver
-        A name from the registry or a solver with its settings; "auto" takes any that applies.
+        A name from the registry or a solver instance; "auto" stands for any supporting solver.
 
     Returns
     -------
     WhyNot or None
-        None if it applies, else the mathematical reason in a sentence, with a code.
+        None if it is supported, else the mathematical reason in a sentence, with a code.
 
     Raises
     ------
@@ -46,19 +46,19 @@ def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | Non
 def why_not_together(
     model: Model, penalty: Penalty, loss: Loss, solver: str | Solver = "auto"
 ) -> WhyNot | None:
-    """Return why model, penalty, loss and solver do not go together, or None; computed once."""
+    """Return why model, penalty, loss and solver are incompatible, or None; cached."""
     if (reason := model.why_not(penalty)) is not None:
         return reason
     return why_not(Formulation.build(model, penalty, loss), solver)
 
 
 def best_solver(problem: Formulation, d: int = 0) -> str:
-    """Return the name of the solver that "auto" stands for, preferring one suited to d features.
+    """Return the name of the solver selected by "auto", preferring one suited to d features.
 
     Raises
     ------
     ValueError
-        If no solver applies, with the reason.
+        If no solver supports the problem, with the reason.
     """
     others = [name for name in SOLVERS if name not in _PREFERRED]
     order = ("pbcd", *_PREFERRED, *others) if problem.penalty.row_wise else (*_PREFERRED, *others)
@@ -70,7 +70,7 @@ def best_solver(problem: Formulation, d: int = 0) -> str:
 
 
 def cost_note(problem: Formulation, d: int, rank: int, solver: str | Solver = "auto") -> str | None:
-    """Warn of a run on d features that is unusually expensive, before it starts.
+    """Return a warning before an unusually expensive run on d features.
 
     Parameters
     ----------
@@ -79,17 +79,17 @@ def cost_note(problem: Formulation, d: int, rank: int, solver: str | Solver = "a
     d, rank : int
         The number of features, and of columns of P.
     solver : str or Solver
-        A name from the registry or a solver with its settings.
+        A name from the registry or a solver instance.
 
     Returns
     -------
     str or None
-        A sentence where an epoch costs more than the size of the data and of P explains, else None.
+        A sentence if an epoch costs more than expected from the size of the data and of P, else None.
 
     Raises
     ------
     ValueError
-        If a name is unknown, or no solver applies.
+        If a name is unknown, or no solver supports the problem.
     """
     method = get_solver(best_solver(problem, d) if solver == "auto" else solver)
     return method.cost_note(problem, d, rank)

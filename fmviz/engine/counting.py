@@ -1,8 +1,8 @@
 """Count used features and used interactions exactly from the support of the parameters.
 
-A set of features is *used* where its rows can be assigned to the factors of one column with no entry 0: the
-structure alone decides, no tolerance and no product that may underflow or cancel. Rows are grouped by their
-support pattern, so no d × d table is built at any d.
+A set of features is *used* if its rows can be assigned to the factors of a column with all entries non-zero.
+This depends only on the structure, without tolerance, underflow or cancellation. Rows are grouped by support
+pattern, which avoids d × d tables.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def used_mask(P: np.ndarray) -> np.ndarray:
 
 
 def features_in_products(factors: np.ndarray, distinct: bool) -> np.ndarray:
-    """Return the features that occur in a product of non-zero entries, one from every factor of a column.
+    """Return the features in products of non-zero entries, one from every factor of a column.
 
     Parameters
     ----------
     factors : (m, d, k) ndarray
         U¹, …, U^m.
     distinct : bool
-        Whether the entries must be of different rows; for m = 2 only.
+        Whether the entries must come from different rows; for m = 2 only.
 
     Returns
     -------
@@ -53,23 +53,23 @@ def used_interactions(P: np.ndarray) -> int:
 
 
 def used_sets(factors: np.ndarray, order: int) -> int:
-    """Count the sets of distinct rows that can be assigned to the factors of some column with no entry 0.
+    """Count the sets of distinct rows that can be assigned to the factors of a column without zero entries.
 
     Parameters
     ----------
     factors : (f, d, k) ndarray
-        U¹, …, U^m with f = `order`, or with f = 1 the one matrix that is every factor.
+        U¹, …, U^m with f = `order`, or with f = 1 a matrix used for every factor.
     order : int
         m ≥ 2, the size of the sets.
 
     Returns
     -------
     int
-        The number of sets {j_1, …, j_m} for which there are an s and an order of the set such that
-        u^t_{j_t s} ≠ 0 for t = 1, …, m: exact, by structure.
+        The number of sets {j_1, …, j_m} for which there are an s and an order of the set with
+        u^t_{j_t s} ≠ 0 for t = 1, …, m; exact, by structure.
     """
     mask = factors != 0
-    # Columns that are zero in some factor would only split groups of rows.
+    # Columns that are zero in any factor would only split groups of rows.
     mask = mask[:, :, mask.any(axis=1).all(axis=0)]
     mask = mask[:, mask.any(axis=(0, 2))]
     if mask.shape[1] < order:
@@ -83,12 +83,12 @@ def used_sets(factors: np.ndarray, order: int) -> int:
     ways = np.ones(order + 1, dtype=np.int64)
     if order * comb(len(rows), order) < 2**62:
         return int(count_sets(rows[starts[:-1]], starts, holders, ways))
-    # Too many for machine integers: Python's have no limit.
+    # Too many for machine integers; Python's are unlimited.
     return python_version(count_sets)(rows[starts[:-1]], starts.tolist(), holders, ways.tolist())
 
 
 def _packed(mask: np.ndarray) -> np.ndarray:
-    """Return the last axis of a mask as words: bit s of word i is its entry 64·i + s."""
+    """Pack the last axis of a mask into 64-bit words: bit s of word i is entry 64·i + s."""
     octets = np.packbits(mask, axis=-1, bitorder="little")
     padding = [(0, 0), (0, 0), (0, -octets.shape[-1] % 8)]
     return np.ascontiguousarray(np.pad(octets, padding)).view(np.uint64)
@@ -96,7 +96,7 @@ def _packed(mask: np.ndarray) -> np.ndarray:
 
 @jitable
 def ones(word):
-    """Return the number of bits that are set in a word."""
+    """Return the number of set bits in a word."""
     for shift, mask in (
         (np.uint64(1), np.uint64(0x5555555555555555)),
         (np.uint64(2), np.uint64(0x3333333333333333)),
@@ -111,15 +111,14 @@ def ones(word):
 
 @named()
 def count_sets(patterns, starts, holders, ways):
-    """Count the sets of m rows that can be assigned to the m factors of one column.
+    """Count the sets of m rows that can be assigned to the m factors of a column.
 
-    `patterns` has shape (groups, f, words): ``patterns[i, t]`` has bit s set where the rows of group i, from
-    ``starts[i]`` to ``starts[i + 1]``, are non-zero in column s of factor t; f = 1 where all factors are the
-    same. `ways`, of length m + 1 with ``ways[0]`` = 1, is work space. ``masks[q, S]`` has bit s set where the
-    q rows taken so far can be assigned to the factors in the set S of column s; a branch ends where no bit
-    remains. The last row of a set is not enumerated: ``holders[t·k + s]`` has bit r set where row r, counted
-    along the groups, is non-zero in column s of factor t, so that the rows that complete a set are a union
-    of these.
+    `patterns` has shape (groups, f, words): ``patterns[i, t]`` has bit s set if the rows of group i, from
+    ``starts[i]`` to ``starts[i + 1]``, are non-zero in column s of factor t; f = 1 if all factors are equal.
+    `ways`, of length m + 1 with ``ways[0]`` = 1, is work space. ``masks[q, S]`` has bit s set if the q rows
+    chosen so far can be assigned to the factors in the set S of column s; a branch ends when no bit remains.
+    The last row of a set is not enumerated: ``holders[t·k + s]`` has bit r set if row r, counted along the
+    groups, is non-zero in column s of factor t; the rows that complete a set are a union of these.
     """
     u, factors, words = patterns.shape
     rank, spans = holders.shape[0] // factors, holders.shape[1]
@@ -142,10 +141,10 @@ def count_sets(patterns, starts, holders, ways):
         r = 1
         if level > 0 and group[level - 1] == i:
             r = int(repeats[level - 1]) + 1
-        # The binomial coefficient of the group's size over r, from that over r − 1; 0 for larger r.
+        # The binomial coefficient of group size and r, from that of r − 1; 0 for larger r.
         choices = ways[level] * (starts[i + 1] - starts[i] - r + 1) // r
         if level == degree - 1:
-            # Rows of this group, where they match, and all rows of later groups that do.
+            # Matching rows of this group and of all later groups.
             width = 0
             meets = False
             for t in range(factors):

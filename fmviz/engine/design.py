@@ -1,8 +1,8 @@
-"""The design matrix in the canonical forms that kernels read.
+"""The design matrix in the canonical forms read by kernels.
 
-Kernels see X by columns, or by rows, through one triple ``(data, indices, indptr)`` and two tiny functions,
-`row` and `value`, which a storage supplies at compile time. Dense, sparse and binary designs so share every
-kernel without a branch in the inner loop.
+Kernels access X by columns or rows through a triple ``(data, indices, indptr)`` and two small functions,
+`row` and `value`, which the storage supplies at compile time. Dense, sparse and binary designs thus share
+every kernel without a branch in the inner loop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._jit import jitable
 from .errors import LARGEST, one_of, whole_number
 from .memory import aligned_copy, array_bytes
 
-# Rows and columns that are widened at a time: few enough entries to stay in a cache.
+# The numbers of rows and columns widened at a time, few enough to stay in a cache.
 _SIDE = 256
 
 
@@ -31,7 +31,7 @@ class Widened:
     columns : (d, N) float32 ndarray
         Xᵀ.
     exponent : int
-        The power, from 1.
+        The power, at least 1.
     """
 
     def __init__(self, columns: np.ndarray, exponent: int = 1) -> None:
@@ -72,7 +72,7 @@ def sparse_row(rows, i):
 
 @jitable
 def stored_value(column, i):
-    # Kernels calculate in double precision, whatever X is stored in.
+    # Kernels compute in double precision, regardless of the storage of X.
     return np.float64(column[i])
 
 
@@ -90,7 +90,7 @@ def line(data, indices, indptr, j):
 
 @dataclass(frozen=True)
 class Storage:
-    """How a kernel reads entry i of a column, given its slices of `indices` and `data`."""
+    """Access to entry i of a column, given its slices of `indices` and `data`."""
 
     name: str
     row: Callable[[Any, int], int]
@@ -103,16 +103,16 @@ BINARY = Storage("binary", sparse_row, unit_value)
 
 STORAGES: dict[str, Storage] = {s.name: s for s in (DENSE, SPARSE, BINARY)}
 DTYPES = ("float64", "float32")
-# Binary designs whose rows are pairs of ones have kernels of their own in some solvers.
+# Some solvers have special kernels for binary designs whose rows are pairs of ones.
 PAIRS = "pairs"
 LAYOUTS = (*STORAGES, PAIRS)
 
 
 class Compressed(NamedTuple):
-    """X by columns, or by rows: entries ``indptr[j]`` to ``indptr[j + 1]`` belong to column (or row) j.
+    """X by columns or rows: entries ``indptr[j]`` to ``indptr[j + 1]`` belong to column (or row) j.
 
-    `indices` is empty for a dense design and `data` for a binary one. By rows a storage's `row` returns the
-    column of entry i, since it reads `indices` whatever they count.
+    `indices` is empty for a dense design and `data` for a binary one. By rows, `row` of a storage returns the
+    column of entry i, since it reads `indices`.
     """
 
     data: np.ndarray
@@ -121,14 +121,14 @@ class Compressed(NamedTuple):
 
 
 class Partners(NamedTuple):
-    """The pairs of features of the rows of X where each row is a pair of ones.
+    """The feature pairs of an X in which each row is a pair of ones.
 
     Attributes
     ----------
     other : (2N,) unsigned ndarray
-        For every entry, in the order of `Design.columns`, the other feature of its row.
+        The other feature of the row of every entry, in the order of `Design.columns`.
     first, second : (N,) unsigned ndarrays
-        The features of every row, the smaller first.
+        The features of every row, the smaller index first.
     """
 
     other: np.ndarray
@@ -136,35 +136,35 @@ class Partners(NamedTuple):
     second: np.ndarray
 
 
-# A sparse X of at most so many entries a row is multiplied by one column at a time: all results together are
-# larger than X, while a single one stays in the caches.
+# The maximum mean number of entries per row for which a sparse X is multiplied by one column at a time: all
+# results together exceed X, while a single one stays in the caches.
 _THIN = 4
-# From so many entries on, a sparse X is multiplied by rows, and by so many columns at a time: what is
-# gathered then stays in the caches.
+# The number of entries from which a sparse X is multiplied by rows, and the number of columns at a time;
+# gathered values then stay in the caches.
 _MANY, _WIDTH = 1_000_000, 8
-# Of a sparse X, products with more numbers are not stored where rows can be read one after the other.
+# The size beyond which products with a sparse X are not stored if rows can be processed one by one.
 _MOST_NUMBERS = 1_000_000
-# Powers of X of at most so many entries are cached, in at most 8 MB each: every gradient needs them.
+# The maximum number of entries, 8 MB, of cached powers of X, which every gradient needs.
 _KEPT_POWERS = 1_000_000
 
 
 class Design:
-    """An (N, d) design matrix, validated once and kept in canonical form.
+    """Validated (N, d) design matrix in canonical form.
 
     Parameters
     ----------
     X : array_like or sparse matrix of shape (N, d)
-        Finite numbers. Sparse input of any format becomes CSC with sorted, unique indices and no stored
-        zeros; where all stored values are 1 no values are kept. The input is never changed.
+        Finite numbers. Sparse input of any format is converted to CSC with sorted, unique indices and no
+        stored zeros; if all stored values are 1, no values are kept. The input is never modified.
     dtype : {"float64", "float32"}
-        What the values of X are rounded to and kept as. "float32" halves their memory. Everything else is
-        calculated in double precision: all results, certificates too, are those of the rounded X.
+        The precision in which X is rounded and stored. "float32" halves the memory. Everything else is
+        computed in double precision: all results, including certificates, refer to the rounded X.
 
     Raises
     ------
     ValueError
-        If X is not a two-dimensional table of finite numbers with a row and a column, or holds a number too
-        large for `dtype`.
+        If X is not a non-empty two-dimensional table of finite numbers, or has a number too large for
+        `dtype`.
     """
 
     def __init__(self, X: Any, dtype: str = "float64") -> None:
@@ -179,11 +179,11 @@ class Design:
         check_format(X)
         matrix = sp.csc_array(X, copy=True)
         if matrix.dtype.kind not in "fiub":
-            raise ValueError(f"X holds values of type {matrix.dtype}; give real numbers.")
+            raise ValueError(f"X has values of type {matrix.dtype}; use real numbers.")
         matrix = matrix.astype(np.float64)
         matrix.sum_duplicates()
         if matrix.indices.dtype == np.int64 and max(matrix.nnz, *matrix.shape) < 2**31:
-            # Half the memory; whoever made X may have had no choice.
+            # Half the memory; the index type of the input may not have been a choice.
             narrow = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
             matrix = sp.csc_array((matrix.data, *narrow), shape=matrix.shape)
         _check_shape(matrix.shape)
@@ -194,7 +194,7 @@ class Design:
             _check_fits(matrix.data)
         matrix.eliminate_zeros()
         matrix.sort_indices()
-        # Unsigned: a kernel need not ask whether an index counts from the end.
+        # Unsigned: a kernel need not check for negative indices.
         index = np.uint32 if matrix.shape[0] < 2**32 else np.uint64
         self.storage = BINARY if matrix.nnz and (matrix.data == 1.0).all() else SPARSE
         self.columns = Compressed(
@@ -212,10 +212,10 @@ class Design:
                 array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"X holds something that is not a number ({error}); encode text as numbers first."
+                f"X contains a value that is not a number ({error}); encode text as numbers first."
             ) from None
         if array.dtype.kind == "c":
-            raise ValueError("X holds complex numbers; give real ones.")
+            raise ValueError("X has complex numbers; use real ones.")
         _check_shape(array.shape)
         with np.errstate(over="ignore"):
             columns = aligned_copy(array.T, self.dtype)
@@ -234,12 +234,12 @@ class Design:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(N, d)."""
+        """The shape (N, d)."""
         return self.matrix.shape
 
     @property
     def n_samples(self) -> int:
-        """N."""
+        """The number of rows N."""
         return self.matrix.shape[0]
 
     @property
@@ -249,7 +249,7 @@ class Design:
 
     @property
     def n_bytes(self) -> int:
-        """Memory of all the forms of X made so far."""
+        """The memory of all forms of X created so far."""
         return array_bytes(*vars(self).values())
 
     @cached_property
@@ -259,12 +259,12 @@ class Design:
         return (largest.toarray() if sp.issparse(largest) else largest).ravel().astype(np.float64)
 
     def check_size(self) -> None:
-        """Raise ValueError where squares and products of columns would overflow or underflow."""
+        """Raise ValueError if squares and products of columns would overflow or underflow."""
         largest = float(self.largest.max())
         if largest and not _SMALL <= largest <= 1.0 / _SMALL:
             raise ValueError(
-                f"The largest value of X is {largest:.3g} in size, and fits are computed from {_SMALL:g} to "
-                f"{1.0 / _SMALL:g}; scale the columns first, for instance with scikit-learn's StandardScaler."
+                f"The largest absolute value of X is {largest:.3g}, but fits support {_SMALL:g} to "
+                f"{1.0 / _SMALL:g}; scale the columns first, for example with scikit-learn's StandardScaler."
             )
 
     @cached_property
@@ -274,7 +274,7 @@ class Design:
 
     @cached_property
     def by_rows(self) -> Any:
-        """A sparse X as a CSR array with sorted indices; made on first use."""
+        """A sparse X as a CSR array with sorted indices, created on first use."""
         matrix = self.matrix.tocsr()
         matrix.sort_indices()
         if self.storage is BINARY:
@@ -284,7 +284,7 @@ class Design:
 
     @cached_property
     def rows(self) -> Compressed:
-        """X by rows, for stochastic solvers; made on first use."""
+        """X by rows, for stochastic solvers, created on first use."""
         n_samples, n_features = self.shape
         if self.storage is DENSE:
             return Compressed(
@@ -306,7 +306,7 @@ class Design:
 
     @cached_property
     def partners(self) -> Partners | None:
-        """The pairs of features where each row is a pair of ones, as in matrix factorisation, else None."""
+        """The feature pairs if each row is a pair of ones, as in matrix factorization, else None."""
         if self.storage is not BINARY or self.nnz != 2 * self.n_samples:
             return None
         if (np.bincount(self.columns.indices, minlength=self.n_samples) != 2).any():
@@ -317,11 +317,11 @@ class Design:
 
     @property
     def layout(self) -> str:
-        """A name from `LAYOUTS`; it decides which kernels a solver calls."""
+        """A name from `LAYOUTS`, which determines the kernels of a solver."""
         return self.storage.name if self.partners is None else PAIRS
 
     def power(self, exponent: int) -> Any:
-        """Return X with every entry raised to `exponent`, a whole number from 1, to multiply with."""
+        """Return X with every entry raised to `exponent`, a positive integer, for use in products."""
         if self.storage is BINARY:
             return self.matrix
         if self._widens:
@@ -336,7 +336,7 @@ class Design:
     def _raised(self, exponent: int) -> Any:
         matrix = self.matrix
         values = matrix.data.astype(np.float64, copy=False) if self.storage is SPARSE else matrix
-        # Multiplying is much faster than raising to a power.
+        # Multiplication is much faster than exponentiation.
         raised = reduce(np.multiply, [values] * exponent)
         if self.storage is SPARSE:
             return type(matrix)((raised, matrix.indices, matrix.indptr), shape=matrix.shape)
@@ -358,7 +358,7 @@ class Design:
         return self._product(self._factor, right)
 
     def transpose_dot(self, right: np.ndarray, exponent: int = 1) -> np.ndarray:
-        """Return Xᵀ @ right, or that of X with every entry raised to a power."""
+        """Return Xᵀ @ right, optionally with every entry of X raised to a power."""
         if self._is_blocked(right) and (exponent == 1 or self.storage is BINARY):
             return _in_blocks(self.by_rows.T, right)
         return self._product((self._factor if exponent == 1 else self.power(exponent)).T, right)
@@ -367,7 +367,7 @@ class Design:
         return self.nnz >= _MANY and right.ndim == 2 and self.storage is not DENSE
 
     def is_read_by_rows(self, width: int) -> bool:
-        """Return whether X is sparse, and a product of it with so many columns is large."""
+        """Return whether X is sparse and its product with this many columns is large."""
         return self.storage is not DENSE and self.n_samples * width > _MOST_NUMBERS
 
     def _product(self, factor: Any, right: np.ndarray) -> np.ndarray:
@@ -380,13 +380,13 @@ class Design:
 
 
 def _unsigned(indices: np.ndarray, dtype: Any) -> np.ndarray:
-    """Return indices, none of them negative, as unsigned numbers: in the same memory if they are as wide."""
+    """Return non-negative indices as unsigned numbers, in the same memory if the width is equal."""
     same = indices.dtype.itemsize == np.dtype(dtype).itemsize
     return indices.view(dtype) if same else indices.astype(dtype)
 
 
 def _in_blocks(factor: Any, right: np.ndarray) -> np.ndarray:
-    """Return factor @ right, some columns at a time."""
+    """Return factor @ right, computed in blocks of columns."""
     product = np.empty((factor.shape[0], right.shape[1]))
     for begin in range(0, right.shape[1], _WIDTH):
         product[:, begin : begin + _WIDTH] = factor @ right[:, begin : begin + _WIDTH]
@@ -394,17 +394,17 @@ def _in_blocks(factor: Any, right: np.ndarray) -> np.ndarray:
 
 
 def augmented(X: Any, n: int = 1) -> Any:
-    """Append n dummy features, always 1, to X, for inhomogeneous models.
+    """Append n constant dummy features of 1 to X, for inhomogeneous models.
 
-    One makes H^m the polynomial of all degrees up to m, and m − 1 make A^m the sum of A^1 to A^m
+    One turns H^m into the polynomial of all degrees up to m, and m − 1 turn A^m into the sum of A^1 to A^m
     (blondel2016, Section 8).
 
     Parameters
     ----------
     X : (N, d) array_like or sparse matrix
-        The features; not changed.
+        The features; not modified.
     n : int
-        The number of dummies; 0 returns X itself.
+        The number of dummy features; 0 returns X itself.
 
     Returns
     -------
@@ -425,7 +425,7 @@ def augmented(X: Any, n: int = 1) -> Any:
 
 
 def check_format(X: Any) -> None:
-    """Raise ValueError where the indices of a sparse matrix are out of bounds, which kernels do not check."""
+    """Raise ValueError if indices of a sparse matrix are out of bounds, which kernels do not check."""
     if not sp.issparse(X):
         return
     try:
@@ -440,7 +440,7 @@ def check_format(X: Any) -> None:
     except ValueError as error:
         raise ValueError(
             f"X is a broken sparse matrix ({error}). Rebuild it from rows, columns and values, for "
-            "instance with scipy.sparse.coo_array."
+            "example with scipy.sparse.coo_array."
         ) from None
 
 
@@ -466,8 +466,8 @@ def _check_shape(shape: tuple[int, ...]) -> None:
 def _check_fits(values: np.ndarray) -> None:
     if not np.isfinite(values).all():
         raise ValueError(
-            f"X contains values too large for dtype='float32', which ends at {np.finfo(np.float32).max:.2g}; "
-            "scale X, or keep it as 'float64'."
+            f"X contains values above the maximum of dtype='float32', {np.finfo(np.float32).max:.2g}; "
+            "scale X, or use 'float64'."
         )
 
 
@@ -480,6 +480,6 @@ def _check_finite(values: np.ndarray) -> None:
         )
     if values.size and (largest := max(-float(values.min()), float(values.max()))) > LARGEST:
         raise ValueError(
-            f"X holds a value of size {largest:g}, whose square is no number; scale its columns first, for "
-            "instance with scikit-learn's StandardScaler."
+            f"X has a value of size {largest:g}, whose square overflows; scale its columns first, for "
+            "example with scikit-learn's StandardScaler."
         )

@@ -33,21 +33,21 @@ from .target import Target
 from .warmup import make_ready
 
 _MACHINES = "machines"
-# The memory of a run at rest: from its parameters it goes on with other strengths.
+# The memory of a stopped run, from whose parameters it can continue with other strengths.
 _REST, _DRAWS = "parameters at rest", "generators"
 
 
 def never() -> bool:
-    """Return False: never stop a run."""
+    """Never stop a run: return False."""
     return False
 
 
 def chosen_solver(
     problem: Formulation, solver: str | Solver, settings: Mapping[str, Any] | None = None
 ) -> Solver:
-    """Return the solver that is given or named, for "auto" the best one.
+    """Return a solver given as an instance or by name, or the best one for "auto".
 
-    `settings` are those of the solver that is named, as for `fmviz.engine.solvers.get_solver`.
+    `settings` are those of a solver given by name, as for `fmviz.engine.solvers.get_solver`.
     """
     if solver == "auto":
         solver = best_solver(problem, problem.design.n_features if isinstance(problem, Problem) else 0)
@@ -55,7 +55,7 @@ def chosen_solver(
 
 
 def for_other_rows(solver: Solver, memory: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a state left by `iterate` that stays valid when the rows change."""
+    """Return the part of a state from `iterate` that stays valid when the rows change."""
     if _MACHINES not in memory:
         return solver.for_other_rows(memory)
     each = [{**state, "memory": solver.for_other_rows(state["memory"])} for state in memory[_MACHINES]]
@@ -78,56 +78,56 @@ def iterate(
 ) -> Generator[Snapshot, None, None]:
     """Run a solver and yield snapshots.
 
-    The machines of several outputs each make an epoch, unless they have ended, and have an equal share of the
-    seconds of the budget. In snapshots objective and parameters are those of `Problem`, certificate and
-    change are the largest of all, used features and interactions those of any machine, seconds the sum. The
-    run has converged where every machine has.
+    With several outputs, every machine that has not ended runs an epoch in turn, with an equal share of the
+    seconds of the budget. In snapshots, objective and parameters are those of `Problem`, certificate and
+    change are the maximum, used features and interactions those used by any machine, and seconds the sum. The
+    run has converged when every machine has.
 
     Parameters
     ----------
     problem : Problem
         The objective.
     solver : str or Solver
-        A name from the registry, "auto", or a solver with its settings, such as ``PCD(anderson=5)``.
+        A name from the registry, "auto", or a solver instance, such as ``PCD(anderson=5)``.
     budget : Budget, optional
         The limits and tolerances.
     should_stop : callable
-        Called between epochs; true ends the run.
+        Called between epochs; a true value ends the run.
     start : Parameters, optional
-        The starting point; without it P ~ N(0, init_scale²), w = 0 and bias 0.
+        The starting point; by default P ~ N(0, init_scale²), w = 0 and bias 0.
     init_scale : float
         The standard deviation of the random start.
     rng : numpy Generator, optional
-        The one source of randomness.
+        The only source of randomness.
     resume : Checkpoint, optional
-        The state of an earlier run of the same problem and solver. The iterates continue as that run's
-        would have, and its epochs and seconds count. `start`, `init_scale` and `rng` are then ignored.
+        The state of an earlier run of the same problem and solver. Its iterates continue, and its epochs and
+        seconds count. `start`, `init_scale` and `rng` are then ignored.
     keep : callable, optional
         ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
-        epoch is yielded; ``take()``, called at once, returns the `Checkpoint`. Solvers with an empty `memory`
-        have none.
+        epoch is yielded; ``take()``, called immediately, returns the `Checkpoint`. Solvers with an empty
+        `memory` have none.
     leave : callable, optional
-        ``leave(memory, take)`` is called when the run has ended or is closed. A checkpoint of the solver's
-        state `memory` continues with the same iterates, up to rounding, whatever the epoch. ``take()``,
-        called at once, returns a `Checkpoint` from which the run goes on with strengths that the `schedule`
-        changes after this epoch, as it would have if the change had been known.
+        ``leave(memory, take)`` is called when the run has ended or is closed. A checkpoint of the solver
+        state `memory` continues with the same iterates, up to rounding, after any epoch. ``take()``, called
+        immediately, returns a `Checkpoint` from which the run continues with strengths that the `schedule`
+        changes after this epoch, as if the change had been scheduled before.
     schedule : Schedule, optional
-        Changes of the strengths during the run. At each the solver restarts from the present parameters,
-        with the generator as it is; the objective of an epoch is computed with the strengths of that epoch.
-        The run does not converge while a change is pending. The schedule is read before every epoch, so that
-        changes may be added between two.
+        Changes of the strengths during the run. At each change, the solver restarts from the current
+        parameters, with the current generator; the objective of an epoch uses the strengths of that epoch.
+        The run does not converge while a change is pending. The schedule is read before every epoch; changes
+        may be added between epochs.
 
     Yields
     ------
     Snapshot
-        At the beginning, every `report_every` epochs, and at the end; the last one carries the Status. All
-        figures are recomputed from the parameters, not read from the solver.
+        At the beginning, every `report_every` epochs, and at the end; the last one has the Status. All values
+        are recomputed from the parameters, not taken from the solver.
 
     Raises
     ------
     ValueError
-        If the solver cannot take the problem, with the reason, the start has a wrong shape, or the
-        checkpoint is one of another solver.
+        If the solver does not support the problem, the start has the wrong shape, or the checkpoint comes
+        from another solver.
     """
     budget, schedule = budget or Budget(), schedule or Schedule()
     method = chosen_solver(problem, solver)
@@ -161,7 +161,7 @@ def _together(
     keep: Keep | None,
     leave: Callable[[Mapping[str, Any], Callable[[], Checkpoint]], Any] | None,
 ) -> Generator[Snapshot, None, None]:
-    # Between reports machines need not wait for each other, unless their common state is to be kept.
+    # Between reports, machines need not wait for each other unless their common state is saved.
     each = [machine.epochs(budget, should_stop, keep is not None) for machine in machines]
     running = [pair for pair in zip(machines, each, strict=True) if not pair[0].ended]
     try:
@@ -184,16 +184,16 @@ def _together(
 
 
 class _Machine:
-    """The run of one output: its present problem and solver, which change with the schedule.
+    """The run of one output: its current problem and solver, which change with the schedule.
 
     Attributes
     ----------
     problem : Problem
-        With the strengths of the last epoch.
+        The problem with the strengths of the last epoch.
     method : Solver
-        Its solver.
+        The solver.
     report : Snapshot or None
-        Of the last epoch; None where none was due.
+        The snapshot of the last epoch; None if none was due.
     """
 
     def __init__(
@@ -228,16 +228,16 @@ class _Machine:
 
     @property
     def ended(self) -> bool:
-        """Whether there are no more epochs."""
+        """Whether the run of this output has ended."""
         return self.report is not None and self.report.status is not None
 
     @property
     def resumable(self) -> bool:
-        """Whether the further run follows from `state`."""
+        """Whether `state` determines the continuation of the run."""
         return self.ended or (self._has_moved and self.method.can_checkpoint())
 
     def state(self) -> dict[str, Any]:
-        """Return the part of this output in a checkpoint."""
+        """Return the checkpoint data of this output."""
         if self.ended:
             end: Any = self.report
             status = end.status.reason.value, end.status.message
@@ -245,7 +245,7 @@ class _Machine:
         return _resumption(self.method, self._epoch, self._seconds, self._change)
 
     def present(self) -> tuple[Parameters, np.random.Generator, int, float]:
-        """Return the present parameters and the generator, and the epochs and seconds so far."""
+        """Return the current parameters, the generator, and the epochs and seconds so far."""
         here = self.method.parameters() if self._has_moved else self._start
         return without_rounding(self.problem, here), self._rng, self._epoch, self._seconds
 
@@ -260,7 +260,7 @@ class _Machine:
         strengths = self._schedule.after(self._epoch)
         if all(getattr(self.problem, name) == value for name, value in strengths.items()):
             return
-        # As at an end, from which a run goes on with other strengths.
+        # As at the end of a run that continues with other strengths.
         here = without_rounding(self.problem, self.method.parameters())
         self.method.close()
         self.problem = self.problem.at(**strengths)
@@ -268,9 +268,9 @@ class _Machine:
         self._begin(here)
 
     def _escaped_zero(self, settled: bool) -> bool:
-        """Replace a P that has become 0 by one of lower objective; return whether there was one.
+        """Replace a P that has become 0 by one with a lower objective; return whether one was found.
 
-        This is tried where the run has `settled`, and after 1, 2, 4, 8, … epochs.
+        Tried when the run has `settled`, and after 1, 2, 4, 8, … epochs.
         """
         method, epoch = self.method, self._epoch
         if not (method.leaves_zero and (settled or epoch & (epoch - 1) == 0)):
@@ -278,7 +278,7 @@ class _Machine:
         here = method.parameters()
         if not here.P.size or here.P.any():
             return False
-        # A generator of its own, so that a resumed run takes the same steps.
+        # A separate generator, to make a resumed run take the same steps.
         escape = SaddleEscape(self.problem, np.random.default_rng(epoch), thorough=True)
         P = escape.leave(here.P, self.problem.predict(here), 0.0)
         if P is None:
@@ -291,20 +291,20 @@ class _Machine:
     def epochs(
         self, budget: Budget, should_stop: Callable[[], bool], every_epoch: bool
     ) -> Iterator[Snapshot | None]:
-        """Yield the reports of the start, of epochs and of the end; with `every_epoch` None between them."""
+        """Yield the reports of the start, of epochs and of the end; with `every_epoch`, None in between."""
         cause, every = self.problem.model.overflow_cause, budget.report_every
         status = finished(budget, self._epoch, self._seconds, float("inf"), should_stop)
         report_start = partial(_report, self.problem, self._start, self._epoch, self._seconds, self._change)
         finite = None if every is None and status is None else report_start(True, status is not None)
         if finite is not None and not np.isfinite(finite.objective):
             status = _diverged(self._epoch, cause + Solver.diverged_hint)
-        # So that a resumed run computes certificates at the same epochs.
+        # Makes a resumed run compute certificates at the same epochs.
         reports = self._epoch // every if every else 0
         if status is None:
-            # Yielded before the solver's kernels are compiled, so that pages can show the start meanwhile.
+            # Yielded before the kernels are compiled, to let pages show the start in the meantime.
             yield finite
             make_ready(self.problem, self.method)
-            # A start that was not evaluated may overflow: the first epoch then diverges.
+            # An unevaluated start may overflow; the first epoch then diverges.
             with np.errstate(over="ignore", invalid="ignore"):
                 if not self._resumes:
                     self._begin(self._start)
@@ -331,8 +331,8 @@ class _Machine:
                 if change <= SETTLED and before - objective <= budget.fall * abs(before):
                     status = Status(
                         Reason.CONVERGED,
-                        f"Converged after {epochs_in_words(epoch)}: the last one lowered the objective by "
-                        f"less than {budget.fall:g} of it.",
+                        f"Converged after {epochs_in_words(epoch)}: the last one decreased the objective by "
+                        f"a fraction of less than {budget.fall:g}.",
                     )
             last = None
             if status is not None and status.converged and needs_certificate(method, change, budget.tol):
@@ -382,7 +382,7 @@ def _at_rest(problem: Problem, machines: Sequence[_Machine]) -> Checkpoint:
 
 
 def _joined(problem: Problem, each: Sequence[Any]) -> Snapshot:
-    """Return the snapshot of all machines together."""
+    """Return the joint snapshot of all machines."""
     if problem.n_machines is None:
         return each[0]
     parameters, model = Parameters.stacked([snapshot.parameters for snapshot in each]), problem.model
@@ -460,8 +460,8 @@ def _report(
 def _diverged(epoch: int, hint: str) -> Status:
     return Status(
         Reason.DIVERGED,
-        f"Diverged in epoch {epoch}: a parameter or the objective is no longer finite. The last finite state "
-        f"is kept. {hint}",
+        f"Diverged in epoch {epoch}: a parameter or the objective is not finite. The last finite state is "
+        f"kept. {hint}",
     )
 
 

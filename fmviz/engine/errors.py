@@ -1,4 +1,4 @@
-"""Exceptions and argument checks, with messages that name the value, the allowed ones and a remedy."""
+"""Exceptions and argument checks, with messages that state the value, the allowed values and a remedy."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, Self
 import numpy as np
 
 LARGEST = 1e150
-"""The squares of larger numbers are infinite, and with them means, scales and fits."""
+"""The squares of larger numbers overflow, and with them means, scales and fits."""
 
 
 class StoppedError(Exception):
-    """A computation was stopped on request before it had a result."""
+    """Raised when a computation is stopped on request before it has a result."""
 
 
 class CollapseWarning(UserWarning):
-    """A fit of a model with interactions ended with none: P = 0.
+    """Warning that a fit of a model with interactions ended without any: P = 0.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class CollapseWarning(UserWarning):
 
 
 class WhyNot(str):
-    """The sentence that says why something cannot be done, with a code for programs.
+    """Explanation of an unsupported combination, with a machine-readable code.
 
     Attributes
     ----------
     code : str
-        The reason, in one word.
+        An identifier of the reason.
     """
 
     code: str
@@ -56,7 +56,7 @@ class WhyNot(str):
 
 
 def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
-    """Return `value` if it is allowed, else raise ValueError naming the nearest allowed one."""
+    """Return `value` if it is allowed, or raise ValueError with the closest allowed value."""
     names = list(allowed)
     if isinstance(value, str) and value in names:
         return value
@@ -76,17 +76,17 @@ def _range(low: float | None, high: float | None) -> str:
 
 
 def finite_number(what: str, value: Any, low: float | None = None, high: float | None = None) -> float:
-    """Return `value` as a finite float within [low, high], else raise ValueError."""
+    """Return `value` as a finite float within [low, high], or raise ValueError."""
     ok = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not ok or not math.isfinite(value):
         raise ValueError(f"{what} = {value!r} must be a finite number{_range(low, high)}.")
     if (low is not None and value < low) or (high is not None and value > high):
-        raise ValueError(f"{what} = {value!r} is out of range: give a number{_range(low, high)}.")
+        raise ValueError(f"{what} = {value!r} is out of range: use a number{_range(low, high)}.")
     return float(value)
 
 
 def whole_number(what: str, value: Any, low: float | None = None, high: float | None = None) -> int:
-    """Return `value` as an int within [low, high], else raise ValueError."""
+    """Return `value` as an int within [low, high], or raise ValueError."""
     ok = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not ok or (low is not None and value < low) or (high is not None and value > high):
         raise ValueError(f"{what} = {value!r} must be a whole number{_range(low, high)}.")
@@ -94,18 +94,18 @@ def whole_number(what: str, value: Any, low: float | None = None, high: float | 
 
 
 def finite_matrix(what: str, P: Any) -> np.ndarray:
-    """Return P as a C-contiguous matrix of finite numbers, a vector as one column; `what` names it."""
+    """Return P as a C-contiguous matrix of finite numbers, a vector as a column; `what` is its name."""
     if hasattr(P, "toarray"):
         P = P.toarray()
     if np.iscomplexobj(P):
-        raise ValueError(f"{what} holds complex numbers; give real ones.")
+        raise ValueError(f"{what} has complex numbers; use real ones.")
     try:
         array = np.asarray(P, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} holds something that is not a number: {error}.") from None
+        raise ValueError(f"{what} contains a value that is not a number: {error}.") from None
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
-            f"{what} has shape {array.shape}; give a matrix (features × rank) or a vector, not empty."
+            f"{what} has shape {array.shape}; use a non-empty matrix (features × rank) or vector."
         )
     if not np.isfinite(array).all():
         raise ValueError(f"{what} contains NaN or infinity; replace those entries first.")

@@ -13,7 +13,7 @@ CACHE_LINE = 64
 
 
 def available_bytes() -> float:
-    """Return the memory available for new arrays, in bytes; infinity where it is unknown."""
+    """Return the memory available for new arrays, in bytes; infinity if unknown."""
     with suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="ascii") as lines:
         for line in lines:
             if line.startswith("MemAvailable:"):
@@ -25,7 +25,7 @@ def available_bytes() -> float:
 
 
 def in_words(size: float) -> str:
-    """Return a number of bytes in words, for instance "3.2 GB"."""
+    """Format a number of bytes, such as "3.2 GB"."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if size < 1000.0 or unit == "TB":
             break
@@ -34,7 +34,7 @@ def in_words(size: float) -> str:
 
 
 def array_bytes(*values: Any) -> int:
-    """Return the memory of arrays, dense or sparse, also in tuples and mappings, each counted once."""
+    """Return the memory of dense or sparse arrays, also within tuples and mappings, each counted once."""
     sizes: dict[int, int] = {}
 
     def visit(value: Any) -> None:
@@ -52,15 +52,15 @@ def array_bytes(*values: Any) -> int:
 
 
 def aligned(x: np.ndarray) -> np.ndarray:
-    """Return an array that nobody else holds as `aligned_copy` does: itself, where it is like that."""
+    """Return an unshared array aligned as by `aligned_copy`; itself if it already is."""
     fits = x.flags.c_contiguous and x.dtype == np.float64 and x.ctypes.data % CACHE_LINE == 0
     return x if fits else aligned_copy(x)
 
 
 def aligned_copy(x: Any, dtype: str = "float64") -> np.ndarray:
-    """Return a C-contiguous copy of an array that begins with a cache line.
+    """Return a C-contiguous copy of an array, aligned to a cache line.
 
-    Loops over whole vectors are about a fifth faster where these do not straddle cache lines.
+    Loops over vectors are about a fifth faster if these do not straddle cache lines.
     """
     x = np.asarray(x)
     copy = aligned_empty(x.shape, dtype)
@@ -69,7 +69,7 @@ def aligned_copy(x: Any, dtype: str = "float64") -> np.ndarray:
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: str = "float64") -> np.ndarray:
-    """Return a C-contiguous array of any numbers that begins with a cache line."""
+    """Return an uninitialized C-contiguous array, aligned to a cache line."""
     size = np.dtype(dtype).itemsize * math.prod(shape)
     raw = np.empty(size + CACHE_LINE, dtype=np.uint8)
     begin = -raw.ctypes.data % CACHE_LINE

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-# A name, where its array lies in a vector, and the shape of the array.
+# A name, the slice of its array in a vector, and the shape of the array.
 Slice = tuple[str, slice, tuple[int, ...]]
 
 
 def slices_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[Slice, ...]:
-    """Return the slices that arrays of these shapes take in a concatenated vector."""
+    """Return the slices of arrays with these shapes in a concatenated vector."""
     slices = []
     begin = 0
     for name, shape in shapes.items():
@@ -26,21 +26,21 @@ def slices_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[Slice, ...]:
 class Parameters(Mapping[str, np.ndarray]):
     """Named float64 arrays, in the order of `fmviz.engine.models.Model.shapes`.
 
-    A mapping of names to arrays; the names below are attributes, too.
+    A mapping of names to arrays; the names below are also attributes.
 
     Parameters
     ----------
     P : (d, columns) array_like, optional
-        The factors; in a second-order machine the weight of the pair (i, j) is ⟨p_i, p_j⟩. Shape (d, 0)
-        where the model has W instead.
+        The factors; in a second-order machine, the weight of the pair (i, j) is ⟨p_i, p_j⟩. Shape (d, 0) if
+        the model has W instead.
     w : (d,) array_like, optional
-        The linear weights; zeros where there is no linear term.
+        The linear weights; zeros without a linear term.
     intercept : float, optional
-        The bias; 0 where there is none.
+        The bias; 0 without one.
     **arrays : array_like or None
-        Others: ``W``, shape (d, d), the symmetric pair weights of a model that is not factorised (quadratic
-        regression); ``coefficients``, shape (columns,), what the kernel of every column of P is multiplied
-        by, absent where all are 1. None stands for absent.
+        Others: ``W``, shape (d, d), the symmetric pair weights of a model without factors (quadratic
+        regression); ``coefficients``, shape (columns,), the weights of the kernels of the columns of P,
+        absent if all are 1. None means absent.
     """
 
     __slots__ = ("_arrays",)
@@ -59,14 +59,14 @@ class Parameters(Mapping[str, np.ndarray]):
 
     @classmethod
     def from_views(cls, vector: np.ndarray, slices: Iterable[Slice], **fixed: Any) -> Parameters:
-        """Return parameters whose arrays are views into a float64 vector, beside `fixed` arrays."""
+        """Return parameters whose arrays are views into a float64 vector, plus `fixed` arrays."""
         parameters = cls.__new__(cls)
         parameters._arrays = {name: vector[place].reshape(shape) for name, place, shape in slices}
         parameters._arrays |= {name: np.asarray(array) for name, array in fixed.items() if array is not None}
         return parameters
 
     def pack(self, names: Iterable[str]) -> np.ndarray:
-        """Return the arrays of these names, row by row, one after the other, as a new vector."""
+        """Concatenate the arrays of these names, row by row, into a new vector."""
         return np.concatenate([self._arrays[name].ravel() for name in names])
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -82,7 +82,7 @@ class Parameters(Mapping[str, np.ndarray]):
         shapes = ", ".join(f"{name}: {array.shape}" for name, array in self._arrays.items())
         return f"Parameters({shapes})"
 
-    # Arrays do not compare to a truth value, so equality is identity.
+    # Comparisons of arrays have no truth value; equality is identity.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -98,7 +98,7 @@ class Parameters(Mapping[str, np.ndarray]):
 
     @property
     def intercept(self) -> Any:
-        """The bias, a float; of several machines, shape (m,)."""
+        """The bias, a float; for several machines, shape (m,)."""
         bias = self._arrays["intercept"]
         return float(bias) if bias.ndim == 0 else bias
 
@@ -109,12 +109,12 @@ class Parameters(Mapping[str, np.ndarray]):
 
     @classmethod
     def stacked(cls, each: Sequence[Parameters]) -> Parameters:
-        """Return the parameters of several machines with arrays of the same shapes, on a new first axis."""
+        """Stack the parameters of several machines with equal shapes on a new first axis."""
         return cls(**{name: np.stack([parameters[name] for parameters in each]) for name in each[0]})
 
     @property
     def n_machines(self) -> int | None:
-        """The number m of machines that are stacked, None for a single one."""
+        """The number m of stacked machines, None for a single one."""
         return self.P.shape[0] if self.P.ndim == 3 else None
 
     def of_output(self, c: int) -> Parameters:
@@ -123,33 +123,33 @@ class Parameters(Mapping[str, np.ndarray]):
 
     @property
     def W(self) -> np.ndarray | None:
-        """The pair weights, shape (d, d), or None in a factorised model."""
+        """The pair weights, shape (d, d), or None in a model with factors."""
         return self._arrays.get("W")
 
     @property
     def coefficients(self) -> np.ndarray | None:
-        """The weights of the columns, shape (columns,), or None where all are 1."""
+        """The weights of the columns, shape (columns,), or None if all are 1."""
         return self._arrays.get("coefficients")
 
     @property
     def multipliers(self) -> np.ndarray:
-        """The coefficients, ones where there are none."""
+        """The coefficients, ones by default."""
         coefficients = self.coefficients
         return np.ones(self.P.shape[1]) if coefficients is None else coefficients
 
     @property
     def weights(self) -> np.ndarray:
-        """W, for a model that holds the pair weights themselves."""
+        """W, for a model with explicit pair weights."""
         if (W := self.W) is None:
-            raise ValueError("These are parameters of a factorised model: they hold P, not W.")
+            raise ValueError("These are parameters of a factorized model, with P instead of W.")
         return W
 
     def replace(self, **arrays: Any) -> Parameters:
-        """Return the parameters with other arrays under some names; None takes one away."""
+        """Return the parameters with some arrays replaced; None removes an array."""
         return Parameters(**{**self._arrays, **arrays})
 
     def padded(self, rank: int) -> Parameters:
-        """Return copies with columns of zeros up to `rank`, whose coefficients are 0."""
+        """Return copies padded to `rank` with zero columns and coefficients of 0."""
         missing = rank - self.multipliers.size
         return self.replace(
             P=np.pad(self.P, ((0, 0), (0, missing))),
@@ -162,5 +162,5 @@ class Parameters(Mapping[str, np.ndarray]):
         return Parameters(**{name: array.copy() for name, array in self._arrays.items()})
 
     def finite(self) -> bool:
-        """Return whether no array holds NaN or infinity."""
+        """Return whether all arrays are finite."""
         return all(bool(np.isfinite(array).all()) for array in self._arrays.values())

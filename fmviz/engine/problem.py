@@ -1,4 +1,4 @@
-"""The objective: regularized empirical risk, in one scaling convention."""
+"""The objective: regularized empirical risk, with a common scaling convention."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Formulation:
     model : Model
         The function f.
     penalty : Penalty
-        Ω, as it acts on the columns of the model's P.
+        The penalty Ω, bound to the columns of P of the model.
     loss : Loss
-        ℓ.
+        The loss ℓ.
     """
 
     model: Model
@@ -46,12 +46,12 @@ class Formulation:
         loss: str | Loss = "squared",
         rank: int = 1,
     ) -> Formulation:
-        """Bind names or values to each other.
+        """Build a formulation from names or instances.
 
         Raises
         ------
         ValueError
-            If a name is unknown, or the penalty does not apply to the model.
+            If a name is unknown, or the model does not support the penalty.
         """
         chosen, omega = get_model(model), get_penalty(penalty)
         if (reason := chosen.why_not(omega)) is not None:
@@ -59,42 +59,41 @@ class Formulation:
         return cls(chosen, chosen.bind(omega, rank), get_loss(loss))
 
     def why_not(self) -> WhyNot | None:
-        """Return None, or why the model cannot be fitted with such a loss."""
+        """Return why the model cannot be fitted with this loss, or None."""
         return self.loss.why_no_gap() if self.model.certificate == "gap" else None
 
 
 @dataclass(frozen=True, eq=False)
 class Problem(Formulation):
-    r"""Minimise the regularized empirical risk of a model ([A] Eq. 2).
+    r"""Regularized empirical risk minimization for a model ([A] Eq. 2).
 
     (1/N) Σ_n c_n ℓ(f(x_n), y_n) + λ_w‖w‖² + λ_p‖P‖²_F + λ Ω(P)
 
-    For the quadratic regression, model "qr", the last two terms are λ_p‖W‖_tr + λ‖W‖₁ ([A] Eq. 58): λ_p is
-    λ_tr, and the one penalty is "l1"; see `models.quadratic`. For the convex factorization machine,
-    model "convex_fm", they are λ_p‖W‖_tr with W = P diag(λ) Pᵀ; see `models.convex`.
+    For quadratic regression, model "qr", the last two terms are λ_p‖W‖_tr + λ‖W‖₁ ([A] Eq. 58): λ_p is
+    λ_tr, and the only penalty is "l1"; see `models.quadratic`. For the convex factorization machine, model
+    "convex_fm", they are λ_p‖W‖_tr with W = P diag(λ) Pᵀ; see `models.convex`.
 
-    Here c_n = 1, or c_n = N·weight_n / Σ weight where sample weights are given. No ½ stands before a λ,
-    and the bias is not penalised.
+    c_n = 1, or c_n = N·weight_n / Σ weight with sample weights. The λ have no factor ½, and the bias is not
+    penalized.
 
-    A target of m outputs (classes against the others, levels, labels or numbers) has a machine for each,
-    unless the model gives all of them: parameters have a first axis of m, predictions have shape (N, m),
-    and the objective is the mean of those of the `machines`.
+    A target with m outputs (one-vs-rest classes, levels, labels or numbers) has a machine for each unless the
+    model has joint outputs: parameters have a first axis of length m, predictions have shape (N, m), and the
+    objective is the mean over the `machines`.
 
     Parameters
     ----------
     model, penalty, loss
         See `Formulation`.
     design : Design
-        X, shape (N, d).
+        The features X, shape (N, d).
     target : Target
-        y, shape (N,) or (N, m).
+        The target y, shape (N,) or (N, m).
     rank : int
-        Columns of P, for each of its orders; 0 leaves the linear model. Not used where the model has no
-        factors.
+        The number of columns of P per order; 0 gives the linear model. Ignored if the model has no factors.
     lambda_w, lambda_p, lambda_sparse : float or (m,) ndarray
-        λ_w, λ_p and λ, all ≥ 0: common, or one for each machine.
+        λ_w, λ_p and λ, all ≥ 0; common, or one for each machine.
     fit_linear, fit_intercept : bool
-        Whether there are w and a bias.
+        Whether to fit w and a bias.
     sample_weight : (N,) array_like, optional
         Weights ≥ 0, not all 0.
     """
@@ -135,14 +134,14 @@ class Problem(Formulation):
         y : (N,) or (N, m) array_like or Target
             The target; -1 and +1 for a binary loss.
         loss, penalty, model : str or Loss, Penalty, Model
-            A name from the registry, or a value with its parameters.
+            A name from the registry, or an instance.
         rank, lambda_w, lambda_p, lambda_sparse, fit_linear, fit_intercept, sample_weight
             See the class.
 
         Raises
         ------
         ValueError
-            If anything is out of range or does not fit together.
+            If a value is out of range, or arguments are incompatible.
         """
         design = X if isinstance(X, Design) else Design(X)
         rank = whole_number("rank", rank, 0, 10_000)
@@ -186,7 +185,7 @@ class Problem(Formulation):
         )
 
     def split(self, value: Any) -> list[Any]:
-        """Return the part of every machine in parameters, or in a value that is common or one for each."""
+        """Split parameters, or a value that is common or one per machine, by machine."""
         if (m := self.n_machines) is None:
             return [value]
         if isinstance(value, Parameters):
@@ -194,22 +193,22 @@ class Problem(Formulation):
         return np.broadcast_to(value, (m,)).tolist()
 
     def by_machine(self, function: Callable[..., Any], *values: Any) -> list[Any]:
-        """Return what a function returns for every machine and its part of the values."""
+        """Apply a function to every machine and its part of the values."""
         return [function(*own) for own in zip(self.machines, *map(self.split, values), strict=True)]
 
     def joined(self, values: Sequence[Any]) -> Any:
-        """Return parameters, or an array of numbers, given the part of every machine."""
+        """Join the parts of all machines to parameters or an array of numbers."""
         if self.n_machines is None:
             return values[0]
         return Parameters.stacked(values) if isinstance(values[0], Parameters) else np.array(values)
 
     def at(self, **strengths: Any) -> Problem:
-        """Return the problem with other λ_w, λ_p or λ: numbers, or one for each machine.
+        """Return the problem with other λ_w, λ_p or λ, as numbers or one for each machine.
 
         Raises
         ------
         ValueError
-            If one is out of range, or the model does not take them.
+            If a strength is out of range or not supported by the model.
         """
         new: dict[str, Any] = {}
         for name, value in strengths.items():
@@ -220,7 +219,7 @@ class Problem(Formulation):
         return problem
 
     def of_rows(self, rows: np.ndarray) -> Problem:
-        """Return the problem of some rows, given by their indices, weights scaled to a mean of 1 again."""
+        """Return the problem of a subset of rows, given by index, with weights rescaled to a mean of 1."""
         weights = self.sample_weight
         return replace(
             self,
@@ -230,12 +229,12 @@ class Problem(Formulation):
         )
 
     def on_rows(self, X: Any, y: Any) -> Problem:
-        """Return the problem of other rows, all of weight 1, for instance validation rows.
+        """Return the problem of other rows, all of weight 1, such as validation rows.
 
         Raises
         ------
         ValueError
-            If they have other features, or not one value of y each.
+            If their features or targets do not match.
         """
         design = X if isinstance(X, Design) else Design(X)
         if design.n_features != self.design.n_features:
@@ -246,7 +245,7 @@ class Problem(Formulation):
         values = np.array(y, dtype=np.float64)
         if values.shape != (design.n_samples, *self.y.shape[1:]):
             wanted = f"{self.y.shape[1]} values" if self.y.ndim == 2 else "one value"
-            raise ValueError(f"The validation target has shape {values.shape}; it needs {wanted} a row.")
+            raise ValueError(f"The validation target has shape {values.shape}; it needs {wanted} per row.")
         target = replace(self.target, values=values)
         if not self.model.multi_output and self.n_machines is None:
             target = _target(values, values.size, self.loss, self.model)
@@ -259,18 +258,18 @@ class Problem(Formulation):
 
     @property
     def mu(self) -> float:
-        """The Lipschitz constant of the loss's derivative; 1 where it has none, as a scale."""
+        """The Lipschitz constant of the loss derivative; 1, as a scale, if it has none."""
         mu = self.loss.mu()
         return 1.0 if mu is None else mu
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """c_n as kernels take it: an array of length N, or an empty one where all are 1."""
+        """The weights c_n for kernels: an array of length N, or an empty one if all are 1."""
         return np.empty(0) if self.sample_weight is None else self.sample_weight
 
     @property
     def unit_weights(self) -> np.ndarray:
-        """c_n as an array of length N."""
+        """The weights c_n as an array of length N."""
         return np.ones(self.design.n_samples) if self.sample_weight is None else self.sample_weight
 
     def mean(self, values: np.ndarray) -> float:
@@ -278,10 +277,10 @@ class Problem(Formulation):
         return float(np.mean(values) if self.sample_weight is None else np.mean(self.weights * values))
 
     def start(self, init_scale: Any, rng: np.random.Generator) -> Parameters:
-        """Return the model's starting point: P ~ N(0, init_scale²) entry by entry (W = 0), w = 0, bias 0.
+        """Return the starting point of the model: random P ~ N(0, init_scale²) (or W = 0), w = 0, bias 0.
 
-        Of a constant target whose bias is fitted, it is the minimum: P = 0, and f is the constant. The size
-        may be one for each machine.
+        For a constant target with a fitted bias, it is the minimum: P = 0, and f is the constant. There may
+        be one scale per machine.
         """
         if self.n_machines is not None:
             return self.joined(self.by_machine(Problem.start, init_scale, rng))
@@ -293,23 +292,23 @@ class Problem(Formulation):
 
     @property
     def at_constant(self) -> bool:
-        """Whether the target is constant and the bias fitted, so that the minimum has P = 0."""
+        """Whether the target is constant and the bias fitted: the minimum then has P = 0."""
         return self._bias_follows and bool((self.y == self.y[0]).all())
 
     @property
     def _bias_follows(self) -> bool:
-        """Whether a constant added to the target changes the bias of a minimum alone."""
+        """Whether adding a constant to the target only changes the bias of a minimum."""
         loss = self.loss.loss if isinstance(self.loss, Separate) else self.loss
         of_residual = not isinstance(loss, VectorLoss) and loss.scalar.of_residual is not None
         return self.fit_intercept and of_residual
 
     def centred(self) -> Problem:
-        """Return the problem of the target less its mean, or itself where that changes more than the bias."""
+        """Return the problem with a centred target, or itself if centring changes more than the bias."""
         return replace(self, target=self.target.centred(self.sample_weight)) if self._bias_follows else self
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of every array of the parameters, by its name."""
+        """The shapes of all parameter arrays, by name."""
         axis = () if self.n_machines is None else (self.n_machines,)
         each = self.model.shapes(self.design.n_features, self.rank)
         return {name: axis + shape for name, shape in each.items()}
@@ -321,7 +320,7 @@ class Problem(Formulation):
     def slope(self, f: np.ndarray) -> np.ndarray:
         """Return the derivative of the empirical risk in every prediction, (1/N) c_n ℓ'(f_n, y_n).
 
-        Shape (N,), of several outputs (N, m), as f.
+        Shape (N,), or (N, m) for several outputs, like f.
         """
         slope = self.loss.derivative(f, self.y) / len(f)
         if self.sample_weight is None:
@@ -329,14 +328,14 @@ class Problem(Formulation):
         return slope * (self.sample_weight if f.ndim == 1 else self.sample_weight[:, None])
 
     def empirical_risk(self, f: np.ndarray) -> float:
-        """Return (1/N) Σ c_n ℓ(f_n, y_n), the mean of those of the machines."""
+        """Return (1/N) Σ c_n ℓ(f_n, y_n), averaged over the machines."""
         if self.n_machines is not None:
             each = zip(self.machines, f.T, strict=True)
             return float(np.mean([machine.empirical_risk(column) for machine, column in each]))
         return self.mean(self.loss.value(f, self.y))
 
     def risk(self, parameters: Parameters) -> float:
-        """Return the empirical risk at the parameters; infinity where a prediction overflows."""
+        """Return the empirical risk at the parameters; infinity if a prediction overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
             risk = self.empirical_risk(self.predict(parameters))
         return risk if np.isfinite(risk) else float("inf")
@@ -365,14 +364,14 @@ def _target(y: Any, n_samples: int, loss: Loss, model: Model) -> Target:
     target = Target.of(y)
     shape = target.values.shape
     if shape[0] != n_samples:
-        raise ValueError(f"y has shape {shape}; X has {n_samples} rows, so y must have as many.")
+        raise ValueError(f"y has shape {shape}, but X has {n_samples} rows; the numbers must agree.")
     if model.multi_output and shape[1:] == (1,):
         target = replace(target, values=target.values[:, 0])
     together = model.multi_output and target.n_outputs > 1
     if loss.task == "binary" and target.kind == "real" and not together:
         other = target.values[~np.isin(target.values, (-1.0, 1.0))][0]
         raise ValueError(
-            f"y contains {other:g}, but loss {loss.name!r} wants labels -1 and +1; "
+            f"y contains {other:g}, but loss {loss.name!r} needs labels -1 and +1; "
             "recode y, or choose the loss 'squared' or 'huber'."
         )
     return target
@@ -387,7 +386,7 @@ def _weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight has shape {weights.shape}; X has {n_samples} rows.")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError("sample_weight must hold finite weights of at least zero, not all of them zero.")
+        raise ValueError("sample_weight must contain finite, non-negative weights that are not all zero.")
     if (weights == weights[0]).all():
         return None
     return weights * (n_samples / weights.sum())

@@ -17,7 +17,7 @@ STRENGTHS = ("lambda_sparse", "lambda_p", "lambda_w")
 
 
 def strengths_in_words(values: Mapping[str, Any]) -> str:
-    """Return strengths, of several outputs one for each, with their symbols."""
+    """Format strengths, one for each output if there are several, with their symbols."""
     numbers = {name: " ".join(typeset(value) for value in np.ravel(values[name])) for name in STRENGTHS}
     return "λ = {lambda_sparse}, λ_p = {lambda_p}, λ_w = {lambda_w}".format(**numbers)
 
@@ -28,7 +28,7 @@ class Change(NamedTuple):
     Attributes
     ----------
     epoch : int
-        How many epochs are done when it takes effect: those from ``epoch + 1`` on have the new value.
+        The number of epochs after which it takes effect; epochs from ``epoch + 1`` on use the new value.
     name : str
         One of `STRENGTHS`.
     value : float
@@ -41,7 +41,7 @@ class Change(NamedTuple):
 
 
 def changes_of(given: Iterable[Any]) -> tuple[Change, ...]:
-    """Validate changes and sort them by epoch; of two at the same epoch the later one counts.
+    """Validate changes and sort them by epoch; of two at the same epoch, the later one wins.
 
     Raises
     ------
@@ -54,8 +54,8 @@ def changes_of(given: Iterable[Any]) -> tuple[Change, ...]:
             epoch, name, value = item
         except (TypeError, ValueError):
             raise ValueError(
-                f"{item!r} is no change of a strength; give the epoch, the name and the new value, "
-                'for instance (50, "lambda_sparse", 0.1).'
+                f"{item!r} is not a change of a strength; pass the epoch, the name and the new value, "
+                'such as (50, "lambda_sparse", 0.1).'
             ) from None
         place = whole_number("epoch of a change", epoch, 0), one_of("name of a change", name, STRENGTHS)
         values[place] = finite_number(name, value, 0)

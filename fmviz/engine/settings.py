@@ -1,4 +1,4 @@
-"""Parameter declarations, from which validation, documentation and controls follow."""
+"""Parameter declarations, the source of validation, documentation and controls."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .errors import finite_number, one_of, whole_number
 Kind = Literal["float", "int", "choice", "bool"]
 
 SMALL, LARGE = 1e-300, 1e300
-"""Bounds of settings in the units of X and y."""
+"""Bounds of settings that have the units of X and y."""
 
 
 @dataclass(frozen=True)
 class ParamSpec:
-    """One parameter of a regularizer, a loss, a solver or a data set.
+    """Declaration of a parameter of a regularizer, a loss, a solver or a data set.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class ParamSpec:
     log : bool
         Whether a slider should be logarithmic.
     symbol : str
-        The LaTeX symbol under which the parameter enters the formula.
+        The LaTeX symbol of the parameter in formulas.
     help : str
         A sentence for users.
     """
@@ -67,21 +67,21 @@ def check_params(owner: str, specs: Iterable[ParamSpec], given: Mapping[str, Any
     Parameters
     ----------
     owner : str
-        Whose parameters these are, for the error message.
+        The owner of the parameters, for the error message.
     specs : iterable of ParamSpec
         The declared parameters.
     given : mapping
-        The values that were passed.
+        The passed values.
 
     Returns
     -------
     dict
-        One validated value for every declared parameter.
+        A validated value for every declared parameter.
 
     Raises
     ------
     ValueError
-        If a name is not declared or a value is not allowed.
+        If a name is undeclared or a value is invalid.
     """
     declared = {spec.name: spec for spec in specs}
     for name in given:
@@ -104,9 +104,9 @@ def setting(
     symbol: str = "",
     help: str = "",
 ) -> Any:
-    """Declare a field of a `Bound` value: its default and its `ParamSpec`.
+    """Declare a field of a `Bound` class by its default and its `ParamSpec`.
 
-    The kind follows from the default: a choice, a switch, a whole number or a number.
+    The kind is derived from the default: choice, bool, integer or float.
     """
     kinds: dict[type, Kind] = {str: "choice", bool: "bool", int: "int", float: "float"}
     return declared(ParamSpec("", kinds[type(default)], default, low, high, choices, log, symbol, help))
@@ -118,7 +118,7 @@ def declared(spec: ParamSpec) -> Any:
 
 
 def specs_of_fields(cls: type) -> tuple[ParamSpec, ...]:
-    """Return the declarations of a class's own fields, with their names."""
+    """Return the declared fields of a class, with their names."""
     fields = vars(cls).get("__dataclass_fields__", vars(cls))
     return tuple(
         replace(value.metadata[_SPEC], name=name)
@@ -128,12 +128,12 @@ def specs_of_fields(cls: type) -> tuple[ParamSpec, ...]:
 
 
 class Named:
-    """What is chosen by its name: a loss, a penalty, a model, a solver.
+    """Base class of registered components: losses, penalties, models, solvers.
 
     Attributes
     ----------
     noun : str
-        What it is, for messages.
+        The kind of component, for messages.
     name : str
         Its name in the registry.
     params : tuple of ParamSpec
@@ -147,10 +147,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Bound(Named):
-    """A value with its parameters: a loss, a penalty, a model.
+    """Base class of components with parameters: losses, penalties, models.
 
-    Subclasses are frozen dataclasses. The fields that `setting` declares are checked when a value is made;
-    others are for the engine alone.
+    Subclasses are frozen dataclasses. Fields declared by `setting` are validated on construction; other
+    fields are internal to the engine.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -171,7 +171,7 @@ Value = TypeVar("Value", bound=Named)
 
 
 def registry(kind: type[Value], names: Mapping[str, Any]) -> dict[str, Value]:
-    """Return an instance with defaults of every subclass of `kind` in a namespace, by its name."""
+    """Return a default instance of every subclass of `kind` in a namespace, by name."""
     classes = (cls for cls in names.values() if isinstance(cls, type) and issubclass(cls, kind))
     return {value.name: value for value in (cls() for cls in classes if cls is not kind)}
 
@@ -182,24 +182,24 @@ def bind(
     given: str | Value,
     settings: Mapping[str, Any] | None = None,
 ) -> Value:
-    """Return a given value unchanged, or the registered one of that name with these parameters.
+    """Return an instance unchanged, or create the registered one of this name with these parameters.
 
     Raises
     ------
     ValueError
-        If the name is not registered, a class is given, a parameter is not declared or its value is not
-        allowed, or parameters are given beside a value that has its own.
+        If the name is not registered, a class is passed, a parameter is undeclared or invalid, or parameters
+        are passed in addition to an instance.
     """
     if isinstance(given, kind):
         if settings:
             raise ValueError(
-                f"{given!r} has its parameters already; leave {', '.join(settings)} out, or give the name "
-                f"{given.name!r}."
+                f"{given!r} already has parameters; omit {', '.join(settings)}, or pass the name "
+                f"{given.name!r} instead."
             )
         return given
     if isinstance(given, type) and issubclass(given, kind):
         name = given.__name__
-        raise ValueError(f"{kind.noun} = {name} is a class. Give a value of it: {name}(…).")
+        raise ValueError(f"{kind.noun} = {name} is a class. Pass an instance: {name}(…).")
     chosen = registry[one_of(kind.noun, given, registry)]
     checked = check_params(f"{kind.noun.capitalize()} {given!r}", chosen.params, settings or {})
     return type(chosen)(**checked)

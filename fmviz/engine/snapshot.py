@@ -1,4 +1,4 @@
-"""Snapshots of a run, and the status with which it ends."""
+"""Snapshots of a run, and its final status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .parameters import Parameters
 
 
 def html_table(rows: Mapping[str, str]) -> str:
-    """Return rows of a name and a text as an HTML table for notebooks, escaped, without empty ones."""
+    """Return (name, text) rows as an escaped HTML table for notebooks, omitting empty rows."""
     cells = (
         f"<tr><th style='text-align: left'>{escape(name)}</th>"
         f"<td style='text-align: left; white-space: pre-line'>{escape(text)}</td></tr>"
@@ -24,11 +24,10 @@ def html_table(rows: Mapping[str, str]) -> str:
 
 
 class Reason(StrEnum):
-    """Why a run ended, the worst first: of several outputs the first of their reasons counts.
+    """Reasons for the end of a run, worst first: with several outputs, the first of their reasons counts.
 
-    A run has stalled when its steps became as small as for convergence and the certificate is far from that
-    of a stationary point. It ended for its rank where only a column beyond the rank could lower the
-    objective.
+    A run has stalled if its steps are as small as at convergence but the certificate is far from that of a
+    stationary point. It ends because of its rank if only a column beyond the rank could lower the objective.
     """
 
     DIVERGED = "diverged"
@@ -47,9 +46,9 @@ class Status:
     Attributes
     ----------
     reason : Reason
-        The cause, for programs.
+        The reason, for programs.
     message : str
-        A sentence, for people.
+        A sentence for users.
     """
 
     reason: Reason
@@ -57,7 +56,7 @@ class Status:
 
     @classmethod
     def of(cls, reason: str, message: str) -> Status | None:
-        """Return the status of this reason, or None where it is no `Reason`."""
+        """Return the status with this reason, or None if it is not a `Reason`."""
         return cls(Reason(reason), message) if reason in set(Reason) else None
 
     @property
@@ -73,29 +72,30 @@ class Snapshot:
     Attributes
     ----------
     epoch : int
-        Epochs done; 0 is the start.
+        The number of completed epochs; 0 is the start.
     seconds : float
-        Processor time spent in the solver by its thread, evaluation left out.
+        CPU time of the solver's thread, without evaluation.
     objective : float
         The objective of `fmviz.engine.problem.Problem`, the sum of the four parts below.
     loss, penalty_w, penalty_p, penalty_sparse : float
         (1/N) Σ ℓ, λ_w‖w‖², λ_p‖P‖²_F and λ Ω(P); for a quadratic regression the last two are λ_p‖W‖_tr
         and λ‖W‖₁, for a convex factorization machine λ_p‖W‖_tr and 0.
     used_features : int
-        Non-zero rows of P, or features with a non-zero pair weight in W.
+        The number of non-zero rows of P, or of features with a non-zero pair weight in W.
     used_interactions : int
-        Pairs i < j whose rows of P share a column in which both are non-zero, or whose weight in W is not 0.
+        The number of pairs i < j whose rows of P share a column in which both are non-zero, or whose weight
+        in W is not 0.
     certificate : float
         See `fmviz.engine.certificates.stationarity.certify`: the stationarity residual, 0 at a stationary
         point, or for a convex model the relative duality gap, 0 at the optimum.
     change : float
         The largest change of a parameter during the epoch, relative to the largest parameter.
     parameters : Parameters
-        Copies of the parameters; drop them when done.
+        Copies of the parameters; release them after use.
     metrics : mapping of str to float
         Values added by callers: validation loss, support F1, …
     status : Status or None
-        Set on the last snapshot of a run, None on all others.
+        Set in the last snapshot of a run, otherwise None.
     """
 
     epoch: int
@@ -124,7 +124,7 @@ class Snapshot:
         return cls(**scalars, parameters=parameters, metrics=metrics, status=status)
 
     def described(self) -> dict[str, str]:
-        """Return its figures by their names for people, and how the run ended."""
+        """Return the values by display name, and the reason why the run ended."""
         return {
             "Epochs": f"{self.epoch:,}",
             "Objective": f"{self.objective:.6g}",
@@ -138,7 +138,7 @@ class Snapshot:
         return html_table(self.described())
 
     def record(self) -> dict[str, float | int]:
-        """Return the scalars, flat: one row of a history."""
+        """Return the scalars as a flat record: a row of a history."""
         return {
             "epoch": self.epoch,
             "seconds": self.seconds,

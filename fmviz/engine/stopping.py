@@ -1,4 +1,4 @@
-"""Decide when a run ends, and which entries of its parameters are rounding."""
+"""Stopping criteria, and the removal of parameter entries below rounding."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .solvers.base import second_moments
 
 # Line searches compare objectives, which agree to the last digit at points about 1e-8 apart.
 _ROUNDING = 1e-6
-# A certificate above so many times the tolerance contradicts a small change: steps are short for another
+# A certificate above this multiple of the tolerance contradicts a small change: steps are short for another
 # reason.
 _DOUBTFUL = 100.0
-# Ratio of the sizes of columns of X that is reported as the likely cause.
+# The ratio of column sizes of X that is reported as the likely cause.
 _UNEQUAL = 100.0
 # A relative duality gap above it contradicts convergence.
 _LARGE_GAP = 0.1
@@ -31,31 +31,30 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits and tolerances of a run, and how often it reports.
+    """Limits, tolerances and reporting intervals of a run.
 
     Attributes
     ----------
     epochs : int
         The maximum number of epochs.
     seconds : float, optional
-        The maximum of solver seconds: processor time of the solver's thread without evaluation, checked
-        between epochs.
+        The maximum solver time: CPU seconds of the solver's thread without evaluation, checked between
+        epochs.
     tol : float
-        A run has converged when no parameter changed by more than `tol` times the largest one during an
-        epoch (of P, and of w and the bias; see `Solver.unit_free`), and the certificate, where it is one of
-        stationarity, is at most 100 `tol`, or at most `tol` where a small change is no evidence
-        (`Solver.trusts_change`). With a larger certificate it continues while the budget lasts, and has
-        stalled if the certificate is as large at the end, or no step is found. 0 never converges.
+        A run has converged when no parameter changes by more than `tol` times the largest one in an epoch (of
+        P, and of w and the bias; see `Solver.unit_free`), and a stationarity certificate is at most 100
+        `tol`, or at most `tol` if a small change is no evidence (`Solver.trusts_change`). With a larger
+        certificate, the run continues within the budget, and has stalled if the certificate remains as large
+        at the end, or no step is found. 0 never converges.
     fall : float
-        A run has converged, too, once an epoch that changed no parameter by more than a tenth of the largest
-        lowered the objective by less than this share of it, which suffices to compare many strengths. 0
+        A run has also converged when an epoch that changes no parameter by more than a tenth of the largest
+        decreases the objective by a fraction of less than `fall`, which suffices to compare many strengths. 0
         disables this.
     report_every : int, optional
-        The interval of snapshots in epochs, besides the first and the last. With None there is only the
-        last.
+        The interval of snapshots in epochs, in addition to the first and the last. None gives only the last.
     certify_every : int, optional
-        The interval of certificates in snapshots, besides the last; it is NaN in the others. With None it is
-        computed only where the final status depends on it.
+        The interval of certificates in snapshots, in addition to the last; NaN in the others. With None, it
+        is computed only if the final status depends on it.
     """
 
     epochs: int = 100
@@ -77,16 +76,15 @@ class Budget:
 
 
 def without_rounding(problem: Problem, parameters: Parameters) -> Parameters:
-    """Return the parameters with 0 for those entries of P that contribute less than the rounding of f.
+    """Set entries of P to 0 that contribute less than the rounding of f.
 
-    These are entries p_js for which both p_js ∂f/∂p_js and (p_js x_j)² are at most 2⁻⁵² max |f(x_n)| wherever
-    |x_j| is at most as large as in the training rows: shrinkage alone takes P towards 0, but never reaches
-    it.
+    These are entries p_js for which both p_js ∂f/∂p_js and (p_js x_j)² are at most 2⁻⁵² max |f(x_n)| for
+    |x_j| within the range of the training rows: shrinkage alone moves P towards 0 without reaching it.
     """
     P = np.abs(parameters.P)
     if problem.model.certificate != "stationarity" or not P.any():
         return parameters
-    # f of absolute values increases in each of them, so that this one row bounds all.
+    # f of absolute values increases in each of them; this single row bounds all.
     bound = Design(problem.design.largest[None, :])
     sizes = Parameters(**{name: np.abs(array) for name, array in parameters.items()})
     with np.errstate(over="ignore", invalid="ignore"):
@@ -102,7 +100,7 @@ def without_rounding(problem: Problem, parameters: Parameters) -> Parameters:
 def finished(
     budget: Budget, epoch: int, seconds: float, change: float, should_stop: Callable[[], bool]
 ) -> Status | None:
-    """Return the status of a run that ends after an epoch with this change, None where it continues."""
+    """Return the status of a run that ends after an epoch with this change, or None if it continues."""
     if change <= budget.tol and budget.tol > 0:
         return Status(
             Reason.CONVERGED,
@@ -127,10 +125,10 @@ def finished(
 
 
 def needs_certificate(method: Solver, change: float, tol: float) -> bool:
-    """Return whether convergence by a change this small must be confirmed by the certificate."""
+    """Return whether the certificate must confirm convergence by such a small change."""
     if method.problem.model.certificate != "gap":
         return change <= tol or not method.trusts_change(change)
-    # A gap bounds the objective, not the change: the two have no common tolerance.
+    # A gap bounds the objective, not the change; they have no common tolerance.
     return method.at_rank()
 
 
@@ -142,13 +140,13 @@ def confirm_convergence(
     Parameters
     ----------
     converged : Status
-        The status by the change alone.
+        The status based on the change only.
     ended : Status, optional
-        The status if the change is ignored; None while the budget lasts.
+        The status without regard to the change; None within the budget.
     method : Solver
         The solver.
     last : Snapshot
-        The present state, with its certificate.
+        The current state, with its certificate.
     tol : float
         The tolerance of the change.
     """
@@ -160,8 +158,8 @@ def confirm_convergence(
         return Status(
             Reason.RANK,
             f"Ended after {epochs_in_words(last.epoch)}: all {method.problem.rank:,} bases are in use, and "
-            f"more would lower the objective by at most {last.certificate:.1%}. Raise the rank to allow "
-            "them.",
+            f"more would decrease the objective by at most {last.certificate:.1%}. Increase the rank to "
+            "allow more.",
         )
     vouched = method.trusts_change(last.change)
     if last.certificate <= max(_DOUBTFUL * tol if vouched else tol, _ROUNDING):
@@ -172,22 +170,22 @@ def confirm_convergence(
     return Status(
         Reason.STALLED,
         f"Stalled after {epochs_in_words(last.epoch)}: the certificate of {last.certificate:#.2g} "
-        f"confirms no stationary point; {way_out}.",
+        f"does not confirm a stationary point; {way_out}.",
     )
 
 
 def with_cause(status: Status, method: Solver, last: Snapshot, tol: float) -> Status:
-    """Correct a status by the certificate at the end.
+    """Correct a status by the final certificate.
 
-    A convex problem has not converged while its gap is large, and where the budget ran out far from a
-    stationary point the likely cause is added.
+    A convex problem with a large gap has not converged. If the budget ran out far from a stationary point,
+    the likely cause is added.
     """
     gap = method.problem.model.certificate == "gap"
     if gap and status.converged and last.certificate > _LARGE_GAP:
         return Status(
             Reason.STALLED,
-            f"Stalled after {epochs_in_words(last.epoch)}: nothing changes, and the objective may exceed its "
-            f"minimum by {last.certificate:.0%} of itself. Continue with another solver, or scale the data.",
+            f"Stalled after {epochs_in_words(last.epoch)}: parameters no longer change, but the objective may "
+            f"exceed its minimum by {last.certificate:.0%} of itself. Use another solver, or scale the data.",
         )
     ran_out = status.reason in (Reason.EPOCHS, Reason.SECONDS)
     if not (ran_out and last.certificate > max(_DOUBTFUL * tol, _ROUNDING)):
@@ -197,10 +195,9 @@ def with_cause(status: Status, method: Solver, last: Snapshot, tol: float) -> St
 
 
 def _unequal_columns(problem: Problem) -> str | None:
-    """Return a sentence on columns of X of unequal size; None where sizes are similar.
+    """Return a sentence on columns of X of unequal size; None if sizes are similar.
 
-    The size is the root mean square of the entries that are not 0, so that rare features do not count as
-    small.
+    The size is the root mean square of the non-zero entries; rare features therefore do not count as small.
     """
     counts = np.asarray((problem.design.matrix != 0).sum(axis=0)).ravel()
     sizes = np.sqrt(second_moments(problem)[counts > 0] / counts[counts > 0])

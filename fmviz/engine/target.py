@@ -1,4 +1,4 @@
-"""Targets: validated numbers or labels, and how predictions are decoded."""
+"""Targets: validated numbers or labels, and the decoding of predictions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Target:
     Attributes
     ----------
     values : (N,) or (N, m) float64 ndarray
-        Real numbers; -1 and +1 for two classes and for several labels a row; 0, …, C − 1 for
-        one of C classes or ratings.
+        Real numbers; -1 and +1 for two classes and for several labels per row; 0, …, C − 1 for one of C
+        classes or ratings.
     kind : {"real", "binary", "class", "ordinal", "several"}
-        Real numbers; two classes; several classes; classes in an order; any number of m labels.
+        Real numbers; two classes; several classes; ordered classes; any number of m labels.
     labels : ndarray or None
-        The names of the classes in the order of their numbers (the negative one first), or the names of
-        m labels or of m real numbers; None where they have none.
+        The names of the classes in numerical order (the negative one first), or of m labels or m real
+        numbers; None if they have no names.
     center : float or (m,) ndarray
-        What was subtracted from real numbers.
+        The mean that was subtracted from real numbers.
     """
 
     values: np.ndarray
@@ -41,27 +41,28 @@ class Target:
 
     @classmethod
     def of(cls, y: Any) -> Target:
-        """Return the target of numbers: of two classes where all are -1 or +1, else real.
+        """Return the target for numbers: two classes if all are -1 or +1, otherwise real.
 
         Parameters
         ----------
         y : (N,) or (N, m) array_like
-            Finite numbers, or a target that is returned as it is.
+            Finite numbers, or a target, which is returned unchanged.
 
         Raises
         ------
         ValueError
-            If y holds something else, or has another shape.
+            If y contains other values or has the wrong shape.
         """
         if isinstance(y, Target):
             return y
         try:
-            # A copy: kernels are compiled again for read-only memory, as that of other processes may be.
+            # A copy: kernels would be recompiled for read-only memory, such as memory shared between
+            # processes.
             values = np.array(y, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"y holds something that is not a number: {error}.") from None
+            raise ValueError(f"y contains a value that is not a number: {error}.") from None
         if values.ndim not in (1, 2):
-            raise ValueError(f"y has shape {values.shape}; give one number a row, or one row of numbers.")
+            raise ValueError(f"y has shape {values.shape}; use one number per row, or a row of numbers.")
         if not np.isfinite(values).all():
             raise ValueError("y contains NaN or infinity; drop those rows first.")
         signs = bool(np.isin(values, (-1.0, 1.0)).all())
@@ -70,22 +71,22 @@ class Target:
         return cls(values, "binary", np.array([-1.0, 1.0])) if signs else cls(values)
 
     def check_size(self) -> None:
-        """Raise ValueError where squares of differences in y would overflow or underflow."""
+        """Raise ValueError if squared differences in y would overflow or underflow."""
         if (largest := float(np.abs(self.values).max(initial=0.0))) > LARGEST:
-            raise ValueError(f"y holds a value of size {largest:g}, whose square is no number; scale it.")
+            raise ValueError(f"y has a value of size {largest:g}, whose square overflows; scale it.")
         spread = float(np.max(np.ptp(self.values, axis=0)))
         if spread and not _SMALL <= spread <= 1.0 / _SMALL:
             raise ValueError(
-                f"y varies by {spread:.3g}, and fits are computed for a y that varies by {_SMALL:g} to "
-                f"{1.0 / _SMALL:g}, or not at all; scale it, for instance with scikit-learn's "
+                f"y varies by {spread:.3g}, but fits support variations of {_SMALL:g} to "
+                f"{1.0 / _SMALL:g}, or a constant; scale it, for example with scikit-learn's "
                 "TransformedTargetRegressor."
             )
 
     def centred(self, weights: np.ndarray | None = None) -> Target:
-        """Return real numbers less their weighted mean, by column; labels as they are.
+        """Subtract the weighted mean from real numbers, by column; labels are unchanged.
 
-        Differences are rounded to steps of 2⁻³⁰ of their deviation, so that a fit does not depend on the
-        rounding errors of the mean.
+        Differences are rounded to 2⁻³⁰ of their standard deviation: fits are then independent of rounding
+        errors of the mean.
         """
         if self.kind != "real":
             return self
@@ -97,25 +98,25 @@ class Target:
 
     @classmethod
     def of_labels(cls, y: Any, ordered: bool = False) -> Target:
-        """Return the target of labels, numbers or strings, one a row.
+        """Return the target for labels, numbers or strings, one per row.
 
         Parameters
         ----------
         y : (N,) array_like
             Labels; their numbers follow their sorted order.
         ordered : bool
-            Whether that order is meaningful, as that of ratings is.
+            Whether this order is meaningful, as for ratings.
 
         Raises
         ------
         ValueError
-            If there is one label only.
+            If there is only one label.
         """
         labels, numbers = np.unique(np.asarray(y), return_inverse=True)
         if labels.size < 2:
             raise ValueError(
-                f"y has one class only, {labels.tolist()[0]!r}; a classifier needs rows of two. Add rows of "
-                "the other class."
+                f"y has one class only, {labels.tolist()[0]!r}; a classifier needs two classes. Add rows of "
+                "another class."
             )
         if labels.size == 2:
             return cls(np.where(numbers == 1, 1.0, -1.0), "binary", labels)
@@ -123,9 +124,10 @@ class Target:
 
     @property
     def n_outputs(self) -> int:
-        """The number m of values that a model gives for a row.
+        """The number m of outputs per row.
 
-        One a class, label or number; of C ordered classes C − 1, which say whether y is at most this level.
+        One per class, label or number; for C ordered classes C − 1, which predict whether y is at most a
+        level.
         """
         if self.labels is not None and self.kind in ("class", "ordinal"):
             return int(self.labels.size) - (self.kind == "ordinal")
@@ -133,17 +135,17 @@ class Target:
 
     @property
     def output_names(self) -> list[Any]:
-        """The names of the outputs: their labels, of ordered classes the highest that each includes."""
+        """The names of the outputs: their labels; for ordered classes, the highest included level."""
         m = self.n_outputs
         return list(range(m)) if self.labels is None or m == 1 else self.labels[:m].tolist()
 
     def output(self, which: Any) -> int:
-        """Return the index of an output given by its name, or by its index where no name is a number.
+        """Return the index of an output given by name, or by index if no name is a number.
 
         Raises
         ------
         ValueError
-            If there is no such output.
+            If the output does not exist.
         """
         names = self.output_names
         if which in names:
@@ -152,11 +154,11 @@ class Target:
         if numbered and isinstance(which, int | np.integer) and 0 <= which < len(names):
             return int(which)
         known = ", ".join(repr(name) for name in names[:20])
-        raise ValueError(f"output = {which!r} is none of this model; it has {known}.")
+        raise ValueError(f"output = {which!r} does not exist in this model; it has {known}.")
 
     @cached_property
     def outputs(self) -> tuple[Target, ...]:
-        """One target for each output: one class against the others, at most a level, or a column."""
+        """One target per output: one-vs-rest, at most a level, or a column."""
         y, m = self.values, self.n_outputs
         if y.ndim == 2:
             columns = [np.ascontiguousarray(y[:, c]) for c in range(m)]
@@ -164,7 +166,7 @@ class Target:
                 centers = np.broadcast_to(self.center, m)
                 return tuple(Target(column, center=c) for column, c in zip(columns, centers, strict=True))
         elif m == 1:
-            # A copy, since a target that holds itself would outlive its last use.
+            # A copy, since a reference cycle would delay the release of memory.
             return (replace(self),)
         else:
             hits = [y <= c if self.kind == "ordinal" else y == c for c in range(m)]
@@ -172,7 +174,7 @@ class Target:
         return tuple(Target(column, "binary", np.array([-1.0, 1.0])) for column in columns)
 
     def in_words(self, outputs: Sequence[int], most: int = 3) -> str:
-        """Return the names of some outputs: "Output 'a'", "Outputs 'a', 'b', 'c' and 3 more"."""
+        """Format the names of some outputs: "Output 'a'", "Outputs 'a', 'b', 'c' and 3 more"."""
         names = ", ".join(repr(self.output_names[c]) for c in outputs[:most])
         more = f" and {len(outputs) - most} more" if len(outputs) > most else ""
         return f"Output{'s' if len(outputs) > 1 else ''} {names}{more}"
@@ -183,13 +185,13 @@ class Target:
         Parameters
         ----------
         p : (M,) or (M, m) ndarray
-            The probability of +1 that every output gives.
+            The probability of +1 in every output.
 
         Returns
         -------
         (M, C) ndarray
-            Of classes, summing to 1: p over its sum where there are several, the differences of p in
-            ascending order where they are ordered. Of several labels p itself.
+            For classes, probabilities that sum to 1: normalized p for several classes, differences of the
+            sorted p for ordered ones. For several labels, p itself.
         """
         if self.kind == "binary":
             return np.column_stack([1.0 - p, p])
@@ -206,13 +208,13 @@ class Target:
         Parameters
         ----------
         f : (M,) or (M, m) ndarray
-            Predictions for M rows: scores, one an output.
+            Scores for M rows, one per output.
 
         Returns
         -------
         ndarray
-            f itself for real numbers; for classes labels, shape (M,), of the sign or of the largest score,
-            or the median of ordered ones; for several labels whether each applies, shape (M, m).
+            f itself for real numbers; for classes, labels of shape (M,) by the sign or the largest score, or
+            the median of ordered ones; for several labels, whether each is predicted, shape (M, m).
         """
         if self.kind == "real":
             return f

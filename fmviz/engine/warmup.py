@@ -1,4 +1,4 @@
-"""Compile kernels, or load them from the cache, before they are timed or needed by a page."""
+"""Compile kernels, or load them from the cache, before timing or page use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .problem import Formulation, Problem
 from .solvers import SOLVERS, Solver, get_solver
 from .target import Target
 
-# The layouts and losses of the data sets that every installation has.
+# The layouts and losses of the data sets in every installation.
 _DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
 
 
@@ -38,7 +38,7 @@ def tiny_problem(
     model: str | Model = "fm",
     dtype: str = "float64",
 ) -> Problem:
-    """Return a problem of a few rows in the given layout: dense, sparse, binary or pairs."""
+    """Return a problem with a few rows in a layout: dense, sparse, binary or pairs."""
     rng = np.random.default_rng(0)
     chosen, omega = get_model(model), get_penalty(penalty)
     shape = (6, max(3, chosen.least_features))
@@ -74,10 +74,10 @@ _ready: set[tuple[Any, ...]] = set()
 
 
 def make_ready(problem: Problem, method: Solver) -> None:
-    """Compile or load the kernels that a run of `problem` by `method` calls, on a problem of a few rows.
+    """Compile or load the kernels for a run of `problem` with `method`, on a problem with a few rows.
 
-    Compile time so never counts as the solver's. Which kernels are called depends on the solver's choices
-    and switches, and on all settings of model, loss and penalty except floats.
+    This keeps compile time out of solver time. The kernels depend on the choices and switches of the solver,
+    and on all settings of model, loss and penalty except floats.
     """
     deciding = [spec.name for spec in method.params if spec.kind in ("choice", "bool")]
     choices = {name: method.settings[name] for name in deciding}

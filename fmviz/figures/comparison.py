@@ -19,15 +19,15 @@ def overlay(
     metric: Metric,
     x: X = "epoch",
 ) -> go.Figure:
-    """Draw one column of the histories of several runs.
+    """Draw a column of the histories of several runs.
 
     Parameters
     ----------
     histories : sequence of (str, str, DataFrame)
-        The names of runs, their regularizers and their histories; runs of one name have one style, also where
-        some lack the column and are left out.
+        The names of runs, their regularizers and their histories; runs of the same name share a style, even
+        if some lack the column and are omitted.
     metric : Metric
-        What is drawn.
+        The metric drawn.
     x : {"epoch", "seconds"}
         The horizontal axis.
     """
@@ -35,7 +35,7 @@ def overlay(
     values: list[float] = []
     regularizers = {name: regularizer for name, regularizer, _ in histories}
     alike = [*regularizers.values()]
-    # Runs of one colour have different dashes.
+    # Runs of the same colour have different dashes.
     dashes = {name: alike[:at].count(alike[at]) for at, name in enumerate(regularizers)}
     for name, regularizer, history in histories:
         if column not in history:
@@ -65,26 +65,25 @@ def overlay(
         30,
         hovermode="x unified",
         showlegend=True,
-        # At the edge of the figure, since many names on a narrow page would shrink the plot.
+        # At the edge of the figure, since many names would shrink the plot on a narrow page.
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
         uirevision=f"{column}:{x}",
     )
 
 
 def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figure:
-    """Draw a metric of every regularizer at about the same number of interactions, as fitted and refitted.
+    """Draw a metric of every regularizer at about equal numbers of interactions, fitted and refitted.
 
     Parameters
     ----------
     table : DataFrame
         Columns ``regularizer``, ``label``, ``interactions``, ``nearest``, ``value`` and ``refitted``, one row
-        for each seed, with ``λ``, the dots of a second panel, and ``strongest``, where the bars of λ with
-        such numbers end. A cross stands for a regularizer that does not reach the number: it is the nearest
-        that it reaches.
+        per seed; ``λ``, drawn in a second panel, and ``strongest``, the end of the bar of λ with accepted
+        counts. A cross marks a regularizer that does not reach the number, at its closest count.
     metric : Metric
-        What the values are.
+        The metric of the values.
     height : int
-        In pixels.
+        The height in pixels.
     """
     figure = make_subplots(1, 2, shared_yaxes=True, column_widths=[0.6, 0.4], horizontal_spacing=0.06)
     labels = list(dict.fromkeys(table["label"]))

@@ -1,4 +1,4 @@
-"""Figures of what columns do to predictions: curves, bars of levels, and surfaces of pairs."""
+"""Figures of the effects of columns on predictions: curves, bars of levels, and surfaces of pairs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fmviz.figures.interactions import NEGATIVE, POSITIVE, short
 from fmviz.figures.tabular import literal
 from fmviz.figures.training import BLUE, finish
 
-# So many words are written beneath bars.
+# The maximum number of words written below bars.
 _MOST_WORDS = 16
 _BAND = "rgba(63,136,197,0.18)"
 
 
 def main_effect(curve: pd.DataFrame, labels: Sequence[str] | None, name: str, unit: str) -> go.Figure:
-    """Draw a main effect: a curve of a number, or a bar for each word, with a band of samples.
+    """Draw a main effect: a curve for a number, or a bar for each word, with a posterior band.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def main_effect(curve: pd.DataFrame, labels: Sequence[str] | None, name: str, un
 
 
 def curves_of_words(curves: pd.DataFrame, name: str, word: str, unit: str) -> go.Figure:
-    """Draw what a pair of columns adds, a curve over a number for each word; the index is the number."""
+    """Draw the effect of a pair of columns as a curve over the number, the index, for each word."""
     figure = go.Figure()
     for color, level in zip(palette.SERIES, curves, strict=False):
         figure.add_scatter(
@@ -120,24 +120,24 @@ def surface(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw what a pair of columns adds as a heatmap, its cells as wide as the ranges of numbers.
+    """Draw the effect of a pair of columns as a heatmap with cells scaled to ranges of numbers.
 
     Parameters
     ----------
     effect : (m, n) ndarray
-        The mean over the rows of each cell, NaN without any.
+        The mean over the rows in each cell, NaN for empty cells.
     rows : (m, n) ndarray or None
-        Their number.
+        The number of rows in each cell.
     labels : pair of sequences of str
-        What rows and columns of the picture stand for.
+        The labels of rows and columns of the heatmap.
     ends : pair of (m, 2) ndarrays or None
         The ends of ranges of numbers.
     names : pair of str
         The two columns.
     unit : str
-        Of the effect.
+        The unit of the effect.
     dark : bool
-        The theme.
+        Whether the theme is dark.
     """
     top = float(np.nanmax(np.abs(effect), initial=0.0)) or 1.0
     y, x = (
@@ -176,11 +176,11 @@ def surface(
 
 
 def _edges(ends: np.ndarray) -> np.ndarray:
-    """Return the edges of ranges next to each other, halfway between the numbers of neighbours."""
+    """Return the edges of adjacent ranges, halfway between neighbouring numbers."""
     inner = (ends[1:, 0] + ends[:-1, 1]) / 2
     if len(ends) < 2:
         return np.array([ends[0, 0] - 0.5, ends[0, 1] + 0.5])
-    # A range of a single number is as wide on both of its sides.
+    # A range of a single number is symmetric.
     (low, end), (begin, high) = ends[0], ends[-1]
     return np.r_[
         2 * low - inner[0] if low == end else low, inner, 2 * high - inner[-1] if begin == high else high

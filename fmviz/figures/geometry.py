@@ -12,7 +12,7 @@ from fmviz.figures import palette
 from fmviz.figures.training import BLUE, ORANGE, PURPLE, finish
 
 REACH = 2.0
-# By the zeros of the prox: none, the first coordinate, the second, both.
+# Colours by the zeros of the prox: none, the first coordinate, the second, both.
 ZERO_COLORS: tuple[str, ...] = (palette.NEUTRAL, ORANGE, BLUE, PURPLE)
 ZERO_SYMBOLS: tuple[str, ...] = ("circle", "line-ew-open", "line-ns-open", "x-thin-open")
 _CLEAR = "rgba(0,0,0,0)"
@@ -47,27 +47,27 @@ def plane(
     Parameters
     ----------
     levels : sequence of (n, 2) ndarray
-        Curves of equal Ω, the unit ball first.
+        Level curves of Ω, the unit ball first.
     ways : (n, steps, 2) ndarray
-        From points of a grid to their prox.
+        Paths from grid points to their prox.
     codes : (n,) ndarray of int
-        Which coordinates of the ends are exactly 0: the sum of 2^i over those.
+        The sum of 2^i over the coordinates of the ends that are exactly 0.
     path : (m, 2) ndarray
-        Where the point goes as λ grows.
+        The trajectory of the point as λ grows.
     point, moved : (2,) ndarray
-        The point and its prox at the present λ.
+        The point and its prox at the current λ.
     axes : (str, str)
         The names of the coordinates.
     color : str
-        Of the regularizer.
+        The colour of the regularizer.
     height : int
-        In pixels.
+        The height in pixels.
     lattice : (m,) ndarray, optional
-        Coordinates at which a click is taken: an invisible grid over the plane, the last trace. A picture
-        without one is small, its axes have no numbers, and what a narrow place cuts off is free.
+        Clickable coordinates: an invisible grid over the plane, the last trace. Without it, the figure is
+        small and its axes have no numbers.
     """
     scale = 0.5 if lattice is None else 1.0
-    # Built in one call: adding traces one by one takes several times as long, at every click.
+    # Built in one call: adding traces one by one is several times slower at every click.
     traces: list[dict[str, Any]] = []
     for number, level in enumerate(levels):
         ball = number == 0
@@ -82,7 +82,7 @@ def plane(
         mine = ways[codes == code]
         if not len(mine):
             continue
-        # One line, broken by NaN after every way.
+        # A single line, interrupted by NaN after every path.
         gaps = np.pad(mine, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan)
         lines = _line(gaps.reshape(-1, 2), shade, 1.0)
         traces.append({**lines, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
@@ -148,9 +148,9 @@ def column_bars(before: np.ndarray, after: np.ndarray, threshold: float, soft: f
     Parameters
     ----------
     before, after : (d,) ndarray
-        The entries and their prox; sizes are drawn.
+        The entries and their prox; absolute values are drawn.
     threshold : float
-        2λS: what every entry loses.
+        The shrinkage 2λS of every entry.
     soft : float
         λ, the threshold of ℓ₁, for comparison.
     """

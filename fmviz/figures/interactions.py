@@ -14,7 +14,7 @@ from fmviz.figures.training import BLUE, ORANGE, finish
 from fmviz.typography import typeset
 
 POSITIVE, NEGATIVE = "#db6f22", "#3f88c5"
-"""The colours of what raises and of what lowers, those of the heatmaps."""
+"""The colours of positive and negative contributions, as in the heatmaps."""
 
 
 def waterfall(
@@ -24,22 +24,22 @@ def waterfall(
     start: str,
     unit: str,
 ) -> go.Figure:
-    """Draw how terms add up to a prediction, from top to bottom.
+    """Draw the sum of terms to a prediction, from top to bottom.
 
     Parameters
     ----------
     labels, values : sequences
-        The terms; the first is where it starts.
+        The terms; the first is the starting value.
     total : float
-        Their sum.
+        The sum of the terms.
     start : str
-        What the sum is called.
+        The name of the sum.
     unit : str
         The title of the axis.
     """
     every = [*labels, start]
     shown = [short(label, 46) for label in every]
-    # Equal labels would share one bar.
+    # Equal labels would share a bar.
     shown = [text + "\N{ZERO WIDTH SPACE}" * shown[:at].count(text) for at, text in enumerate(shown)]
     figure = go.Figure(
         go.Waterfall(
@@ -73,11 +73,11 @@ def waterfall(
 
 
 def short(text: str, most: int) -> str:
-    """Return the beginning of a text of others, escaped."""
+    """Return the beginning of an external text, escaped."""
     return literal(text if len(text) <= most else text[: most - 1] + "…")
 
 
-# Numbers are written into the cells up to this rank.
+# The maximum rank up to which numbers are written into the cells.
 _MOST_WRITTEN = 12
 
 
@@ -89,19 +89,19 @@ def two_rows(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw two rows of P and, beneath, gradients against thresholds of their zero entries.
+    """Draw two rows of P and, below, gradients against thresholds of their zero entries.
 
     Parameters
     ----------
     names : two str
         The features.
     values : (2, k) ndarray
-        Their rows. An exact zero has the colour of zero.
+        Their rows. Exact zeros have the colour of zero.
     pulls, thresholds : (2, k) or (2, 1) ndarrays, optional
-        What the loss pulls with, and up to which pull a zero stays; one number a row where the regularizer
-        shrinks rows by their norms. Without them the strips stand alone.
+        The gradients of the loss, and the thresholds below which zeros stay 0; one number per row if the
+        regularizer shrinks rows by their norms. If omitted, only the rows are drawn.
     dark : bool
-        The theme.
+        Whether the theme is dark.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def two_rows(
 def _pulls(
     figure: go.Figure, labels: Sequence[str], values: np.ndarray, pulls: np.ndarray, thresholds: np.ndarray
 ) -> None:
-    """Draw gradients and thresholds of zero entries beneath the rows."""
+    """Draw gradients and thresholds of zero entries below the rows."""
     by_norm = pulls.shape[1] == 1
     columns = np.arange(1, values.shape[1] + 1)
     for row, color in enumerate((BLUE, ORANGE)):

@@ -13,7 +13,7 @@ from fmviz.figures.training import DASHES, finish
 from fmviz.typography import superscript
 
 Curve: TypeAlias = tuple[str, str, np.ndarray, int]
-"""A line: its label and colour, a count for each λ, and which reading of its regularizer it is."""
+"""A line: label, colour, a count for each λ, and the variant of the regularizer."""
 
 
 def power(exponent: int) -> str:
@@ -36,13 +36,13 @@ def counts_figure(
     exponents : sequence of int, length m
         The grid.
     curves : sequence of Curve
-        One line each; lines that coincide stay apart by their markers.
+        One line each; coinciding lines differ by their markers.
     what : str
-        What is counted, such as "used interactions".
+        The counted quantity, such as "used interactions".
     total : int
-        The largest possible count, drawn as a thin line.
+        The maximum possible count, drawn as a thin line.
     current : int, optional
-        The exponent that is marked.
+        The marked exponent.
     """
     figure = go.Figure()
     x = list(exponents)
@@ -55,7 +55,7 @@ def counts_figure(
             line={"color": color, "width": 2.5, "dash": DASHES[reading % len(DASHES)]},
             marker={
                 "symbol": symbol_of(color),
-                # Later markers are smaller, so that markers beneath remain visible.
+                # Later markers are smaller, to keep markers below visible.
                 "size": max(6, 11 - number),
                 "color": color,
             },
@@ -88,14 +88,14 @@ def counts_figure(
         title=what.capitalize(),
         range=[-0.04 * max(total, 1), 1.06 * max(total, 1)],
         tickformat=",d",
-        dtick=1 if total <= 8 else None,  # else plotly puts ticks between whole numbers
+        dtick=1 if total <= 8 else None,  # Otherwise plotly puts ticks between integers.
     )
     legend = {"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}
     return finish(figure, 320, 40, hovermode="x unified", legend=legend)
 
 
 def describe(exponents: Sequence[int], curves: Sequence[Curve], what: str, total: int) -> str:
-    """Describe the figure in a sentence, for screen readers."""
+    """Return a sentence that describes the figure, for screen readers."""
     ends = "; ".join(
         f"{label} from {int(counts[0]):,} to {int(counts[-1]):,}" for label, _, counts, _ in curves
     )

@@ -1,9 +1,9 @@
 """Colours of matrices, regularizers and methods, for Plotly figures and the browser component.
 
-A matrix is drawn with three kinds of colour that never mix: a diverging ramp for non-zero values, one
-colour for exact zeros that lies outside the ramp, and a neutral grey for the diagonal, which holds no
-interaction. Both arms of the ramp start visibly tinted, so that the smallest non-zero is never taken for a
-zero. Blue and orange stay apart under the common colour vision deficiencies.
+A matrix has three distinct kinds of colour: a diverging ramp for non-zero values, a colour outside the ramp
+for exact zeros, and a neutral grey for the diagonal, which has no interactions. Both arms of the ramp start
+visibly tinted, to distinguish the smallest non-zero value from zero. Blue and orange remain distinguishable
+under the common colour vision deficiencies.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class MatrixColors:
     negative, positive : tuple of str
         Hex colours of each arm of the ramp, from the smallest magnitude to the largest.
     magnitude : tuple of str
-        Those of values without a sign, such as norms.
+        The colours of values without a sign, such as norms.
     zero : str
         The colour of an exact zero.
     diagonal : str
-        The colour of a cell that is not an interaction.
+        The colour of cells that are not interactions.
     """
 
     negative: tuple[str, ...]
@@ -64,32 +64,32 @@ REGULARIZER_COLORS: dict[str, str] = {
     "omega_cs": "#874a6c",
     "ti_power": "#8822ff",
 }
-"""One colour per regularizer, readable on both themes.
+"""A colour per regularizer, readable on both themes.
 
-Chosen in the hues of Okabe and Ito by a search that keeps each pair apart (a CIE76 difference above 20) for
-normal vision and for complete protanopia, deuteranopia and tritanopia.
+Chosen in the hues of Okabe and Ito by a search for pairwise CIE76 differences above 20, for normal vision and
+for complete protanopia, deuteranopia and tritanopia.
 """
 
 SPARE_COLORS: tuple[str, ...] = ("#0d9488", "#c026d3", "#a16207")
-"""Colours of regularizers without one of their own above."""
+"""Colours of regularizers without an entry above."""
 
 SERIES: tuple[str, ...] = tuple(
     REGULARIZER_COLORS[name] for name in ("ti", "l1", "cs", "l21", "omega_cs", "omega_ti", "ti_power", "l2")
 )
-"""Colours of lines that stand for methods: the above, for the same reasons."""
+"""Colours of lines for methods, as above."""
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon", "pentagon")
 """Markers, those of `SERIES` first."""
 
 SIGNALS: dict[bool | None, str] = {True: "#07aa5766", False: "#ae351866", None: "rgba(0,0,0,0)"}
-"""Backgrounds of a cell that holds, that does not, and that says nothing."""
+"""Backgrounds of cells for claims that hold, do not hold, or are not settled."""
 
 NEUTRAL = "#7d8590"
-"""The colour of whatever belongs to no regularizer, on both themes."""
+"""The colour of elements without a regularizer, on both themes."""
 
 
 def regularizer_color(name: str) -> str:
-    """Return the colour of a regularizer: its own, or a spare one chosen by its name."""
+    """Return the colour of a regularizer, or a spare one chosen by its name."""
     return REGULARIZER_COLORS.get(name) or SPARE_COLORS[crc32(name.encode()) % len(SPARE_COLORS)]
 
 
@@ -99,7 +99,7 @@ def symbol_of(color: str) -> str:
 
 
 def method_colors(labels: Sequence[str]) -> dict[str, str]:
-    """Return a colour for every method: that of the regularizer in its label, else an unused one."""
+    """Return a colour for every method: that of the regularizer in its label, or an unused one."""
     known = {label: REGULARIZER_COLORS.get(label.split(" ")[0].lower()) for label in labels}
     others = cycle([color for color in SERIES if color not in known.values()] or list(SERIES))
     return {label: color or next(others) for label, color in known.items()}
@@ -108,8 +108,8 @@ def method_colors(labels: Sequence[str]) -> dict[str, str]:
 def diverging_colorscale(dark: bool = False) -> list[tuple[float, str]]:
     """Return the ramp as a plotly colour scale over [-max, max].
 
-    Both arms meet at one half without blending, so an exact zero drawn with this scale would look like the
-    smallest positive value: leave zeros out (as NaN) and give them `MatrixColors.zero` as the background.
+    Both arms meet at one half without blending; an exact zero drawn with this scale would look like the
+    smallest positive value. Omit zeros (as NaN) and use `MatrixColors.zero` as the background.
     """
     colors = DARK if dark else LIGHT
     low, high = np.linspace(0.0, 0.5, len(colors.negative)), np.linspace(0.5, 1.0, len(colors.positive))

@@ -1,6 +1,6 @@
-"""Figures of papers, drawn from the tables of a result; one function for each kind.
+"""Figures of papers, drawn from the tables of a result; one function per kind.
 
-Each takes tables, the titles of its axes, and how many panels stand beside each other.
+Each function takes tables, axis titles, and the number of panels per row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _where(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
 
 
 def _means(rows: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
-    """Return the means of a column by another, with their standard errors: 0 for a single value."""
+    """Return the means of a column grouped by another, with standard errors, 0 for a single value."""
     groups = rows.dropna(subset=[value]).groupby(by)[value]
     return groups.agg(["mean", "sem"]).fillna({"sem": 0.0})
 
@@ -44,7 +44,7 @@ def _subplots(down: int, across: int, titles: Sequence[str], **layout: Any) -> g
 
 
 class _Panels:
-    """Panels beside and beneath each other, in which a method has one colour and one place in the legend."""
+    """A grid of panels, in which a method has a common colour and legend entry."""
 
     def __init__(self, titles: Sequence[str], methods: Sequence[str], columns: int) -> None:
         across = min(columns, max(1, len(titles)))
@@ -68,7 +68,7 @@ class _Panels:
     def parts(
         self, rows: pd.DataFrame, panel: str = "panel", method: str = "method"
     ) -> Iterator[tuple[str, str, pd.DataFrame]]:
-        """Yield the panels and methods that have rows, with these."""
+        """Yield the panels and methods that have rows, with their rows."""
         for title, name in product(self.places, self.colors):
             part = _where(rows, **{panel: title, method: name})
             if len(part):
@@ -77,7 +77,7 @@ class _Panels:
     def add(
         self, title: str, method: str, x: Sequence[Any], y: Sequence[Any], hover: str, **style: Any
     ) -> None:
-        """Add a line or points of a method to a panel; `line` is what differs from the line of all."""
+        """Add a line or points of a method to a panel; `line` overrides the common line style."""
         if style["mode"] != "markers":
             style["line"] = {"color": self.colors.get(method), "width": 2, **style.get("line", {})}
         self.figure.add_scatter(
@@ -93,16 +93,15 @@ class _Panels:
         self._named.add(method)
 
     def titled(self, x_title: str = "", y_title: str = "") -> go.Figure:
-        """Return the figure with its axes named."""
+        """Return the figure with axis titles."""
         self.figure.update_xaxes(title_text=x_title)
         return self.figure.update_yaxes(title_text=y_title, col=1)
 
 
 def descent(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
-    """Draw objectives on their way down: a panel for each ``panel``, a colour for each ``method`` of "trace".
+    """Draw decreasing objectives: a panel for each ``panel``, a colour for each ``method`` of "trace".
 
-    The runs of a method from several starts share its colour. Both axes are logarithmic, and leave out the
-    start.
+    The runs of a method from several starts share its colour. Both axes are logarithmic and omit the start.
     """
     rows = _frame(tables, "trace", "panel", "method", "seed", "epoch", "seconds", "objective")
     panels = _Panels(rows["panel"].unique(), rows["method"].unique(), columns)
@@ -110,12 +109,12 @@ def descent(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
         for _, run in part.groupby("seed", sort=False):
             shown = run[run["seconds"] > 0]
             epochs, hover = shown[["epoch"]].values.tolist(), "epoch %{customdata[0]}: %{y:.4g}"
-            # Some markers are enough to tell the lines apart.
+            # Some markers suffice to distinguish the lines.
             marker = {"symbol": panels.symbols[method], "size": 7, "maxdisplayed": 6}
             style = {"customdata": epochs, "mode": "lines+markers", "marker": marker}
             panels.add(title, method, shown["seconds"], shown["objective"], hover, **style)
     panels.figure.update_xaxes(type="log")
-    # On a logarithmic axis 2 and 5 alone are named between the powers of ten.
+    # On a logarithmic axis, only 2 and 5 are labelled between the powers of ten.
     panels.figure.update_yaxes(type="log", dtick="D2", exponentformat="power")
     return panels.titled(**titles)
 
@@ -123,14 +122,14 @@ def descent(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
 def sparsity(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     """Draw scores by used interactions: a panel for each ``data``, a line for each ``method``.
 
-    The means of "grid" at each strength are a line, the rows of "table3a" large markers, and that of FM in
-    "table3b" a level. The horizontal axis is logarithmic, and what uses nothing stands at 1.
+    The means of "grid" at each strength form a line, the rows of "table3a" are large markers, and the row of
+    FM in "table3b" is a level. The horizontal axis is logarithmic; zero used interactions are drawn at 1.
     """
     names = ("data", "method", "used", "score")
     rows = _frame(tables, "grid", *names, "lambda_sparse").dropna(subset=["score"])
     limited = _frame(tables, "table3a", *names).dropna(subset=["score"])
     free = _frame(tables, "table3b", *names).dropna(subset=["score"])
-    # A result of which the fits are not kept has the large markers alone.
+    # A result without stored fits has only the large markers.
     known = limited if rows.empty else rows
     panels = _Panels(known["data"].unique(), known["method"].unique(), columns)
 
@@ -168,11 +167,11 @@ def lines(
 ) -> go.Figure:
     """Draw a column of a table by another: a panel for each `panel`, a line for each ``method``.
 
-    Where several rows share an x, points are means, with their standard error as a bar. A method with x = 0
-    alone has no size, and is drawn as a level. `log` is whether y is on a logarithmic axis, or a word: in the
-    panels with this word in their titles. Where a higher score is better, with `highest`, what lies far below
-    zero is cut off. `ticks` are the values there are, written as powers of two or as numbers, on a
-    logarithmic axis, or a linear one's own.
+    If several rows share an x, points are means, with standard errors as bars. A method with only x = 0 is
+    drawn as a level. `log` is whether the y axis is logarithmic, or a word that selects panels by their
+    titles. With `highest`, for scores for which higher is better, values far below zero are clipped. `ticks`
+    defines the labels: the values as powers of two or as numbers on a logarithmic axis, or the default of a
+    linear one.
     """
     rows = _frame(tables, table, panel, "method", x, y).dropna(subset=[y])
     panels = _Panels(rows[panel].unique(), sorted(rows["method"].unique()), columns)
@@ -184,7 +183,7 @@ def lines(
         if others and list(means.index) == [0]:
             means = means.loc[[0] * len(others)].set_axis(others)
             style = {"mode": "lines", "line": _LEVEL}
-        # The later lines are smaller, so that those beneath show around them.
+        # Later lines are thinner, to keep lines below visible.
         size = max(6, 11 - list(panels.symbols).index(method))
         style["marker"] = {"symbol": panels.symbols[method], "size": size}
         panels.add(title, method, means.index, means["mean"], "%{xaxis.title.text} = %{x}: %{y:.4g}", **style)
@@ -203,7 +202,7 @@ def lines(
 
 
 def boxes(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
-    """Draw how ``y`` of "ratios" spreads: a panel each ``panel``, a box each ``method`` and ``stage``."""
+    """Draw the spread of ``y`` of "ratios": a panel per ``panel``, a box per ``method`` and ``stage``."""
     rows = _frame(tables, "ratios", "panel", "method", "stage", "y")
     panels = _Panels(rows["panel"].unique(), rows["stage"].unique(), columns)
     for title, stage, part in panels.parts(rows, method="stage"):
@@ -223,10 +222,9 @@ def boxes(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
 
 
 def cells(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
-    """Draw "cells" of a table of accuracies: a panel for each ``data``, a place for each ``method``.
+    """Draw "cells" of a table of accuracies: a panel per ``data``, a row per ``method``.
 
-    ``accuracy`` is a point, with ``std`` drawn twice to both sides, and ``printed``, which may be None, a
-    diamond.
+    ``accuracy`` is a point, with error bars of twice ``std``, and ``printed``, which may be None, a diamond.
     """
     rows = _frame(tables, "cells", "data", "method", "accuracy", "std", "printed")
     methods = rows["method"].unique()[::-1].tolist()
@@ -246,7 +244,7 @@ def cells(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     return panels.titled(**titles)
 
 
-# Transparent, so that they read on light and on dark; no pair at all has a colour of its own.
+# Transparent, for light and dark themes; zero pairs have a separate colour.
 _SHARES = ((0.0, "#7d859026"), (1e-6, "#748dff66"), (1.0, "#4050d8ff"))
 _TOP, _GAP, _CELL = 300, 50, 150
 
@@ -254,8 +252,8 @@ _TOP, _GAP, _CELL = 300, 50, 150
 def operators(tables: Tables, *, x_title: str, y_title: str) -> go.Figure:
     """Draw used interactions and used features against λ, and W = QQᵀ of one P at some λ.
 
-    Medians of "counts" over the seeds are drawn, with the least and the greatest as bars; a row of "W" is the
-    row of a matrix of tiles from a feature on.
+    Medians of "counts" over the seeds are drawn, with minimum and maximum as bars; a row of "W" is a row of a
+    matrix of tiles that starts at a feature.
     """
     counts = _frame(tables, "counts", "method", "log2_lambda", "interactions", "features")
     pictures = _frame(tables, "W", "method", "log2_lambda", "first", "shares")
@@ -264,7 +262,7 @@ def operators(tables: Tables, *, x_title: str, y_title: str) -> go.Figure:
     methods, shown = list(counts["method"].unique()), sorted(pictures["log2_lambda"].unique())
     across, down = max(2, len(shown) + len(shown) % 2), len(methods) if shown else 0
     height = _TOP + (_GAP + _CELL * down if down else 0) + 120
-    # Between the two there is room for the axis above and the headings beneath.
+    # Space for the axis above and the headings below.
     gap = bool(down)
     half = [{"colspan": across // 2}, *[None] * (across // 2 - 1)]
     figure = _subplots(
@@ -339,7 +337,7 @@ def _draw_counts(
 KINDS: dict[str, Callable[..., go.Figure]] = {
     kind.__name__: kind for kind in (descent, sparsity, lines, boxes, cells, operators)
 }
-"""What an artefact's picture may be, by its name."""
+"""The kinds of figures of artefacts, by name."""
 
 
 def draw(tables: Tables, *, kind: str, **options: Any) -> go.Figure:
@@ -348,6 +346,6 @@ def draw(tables: Tables, *, kind: str, **options: Any) -> go.Figure:
 
 
 def standalone(title: str, tables: Tables, **picture: Any) -> str:
-    """Return the tables of a result, drawn, as one HTML page that needs nothing else; see `draw`."""
+    """Return the figure of a result as a standalone HTML page; see `draw`."""
     shown = draw(tables, **picture).update_layout(title=title, margin_t=90)
     return str(shown.to_html(include_plotlyjs=True, div_id="figure"))

@@ -12,26 +12,26 @@ from fmviz.figures.tabular import literal
 from fmviz.figures.training import evenly
 
 THUMBNAIL = 300, 120
-"""Width and height above the names of the lines."""
+"""The width and height of the plot, above the names of the lines."""
 _MARGIN, _ABOVE, _BELOW, _LINE = 8, 18, 20, 15
 _GLYPHS = dict(zip(SYMBOLS, "●■◆▲✚✖★⬢⬟", strict=True))
-# In pixels, and so many letters fit into a line.
+# The line height in pixels, and the number of letters per line.
 _LETTER, _MOST = 6.2, 54
 
 
 def thumbnail(figure: go.Figure) -> str:
-    """Return the lines, points and boxes on the first pair of axes, with their names and those of the axes.
+    """Draw the lines, points and boxes on the first pair of axes, with names of traces and axes.
 
     Parameters
     ----------
     figure : plotly Figure
-        Of scatter and box traces there; numbers on linear or logarithmic axes, or words. A line ends in the
-        marker of its trace.
+        A figure with scatter and box traces, numbers on linear or logarithmic axes, or words. A line ends in
+        the marker of its trace.
 
     Returns
     -------
     str
-        An SVG that reads on light and on dark.
+        An SVG for light and dark themes.
     """
     width, height = THUMBNAIL
     traces = [t for t in figure.data if (t.xaxis or "x") == "x" and t.type in ("scatter", "box") and len(t.x)]
@@ -89,7 +89,7 @@ def _text(x: float, y: float, words: str, color: str = NEUTRAL, anchor: str = "s
 
 
 def _places(parts: list[Any], axis: Any, start: float, end: float) -> list[np.ndarray]:
-    """Return where values are on an axis, in pixels; NaN for invalid ones, words in their order."""
+    """Return the positions of values on an axis in pixels; NaN for invalid values, words in order."""
     words = list(dict.fromkeys(value for part in parts for value in part if isinstance(value, str)))
     numbers = [
         np.array([words.index(value) for value in part] if words else part, dtype=float) for part in parts

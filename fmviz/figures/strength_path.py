@@ -14,7 +14,7 @@ from fmviz.metrics import Metric
 
 Against = Literal["lambda_sparse", "used_interactions"]
 X_TITLES: dict[str, str] = {"lambda_sparse": "λ", "used_interactions": "used interactions"}
-# Up to this number, counts need no logarithmic axis.
+# The maximum count without a logarithmic axis.
 _FEW = 30
 # More points than these have smaller markers.
 _MANY = 25
@@ -33,38 +33,38 @@ def path(
     small: bool = False,
     height: int = 290,
 ) -> go.Figure:
-    """Draw a column of a path against the strength or the interactions, with a line for each regularizer.
+    """Draw a column of a path against the strength or the interactions, with a line per regularizer.
 
     Parameters
     ----------
     table : DataFrame
-        Columns ``regularizer``, ``label``, ``lambda_sparse``, ``used_interactions`` and the metric, one row a
-        fit.
+        Columns ``regularizer``, ``label``, ``lambda_sparse``, ``used_interactions`` and the metric, one row
+        per fit.
     metric : Metric
-        What is drawn.
+        The metric drawn.
     x : {"lambda_sparse", "used_interactions"}
-        The horizontal axis, logarithmic but for few interactions; a count of 0 stands at its left end, and is
-        named.
+        The horizontal axis, logarithmic unless there are few interactions; a count of 0 is at its left end,
+        with a label.
     chosen : (str, float), optional
-        The regularizer and the strength of the fit that is marked.
+        The regularizer and strength of the marked fit.
     ends : (float, float), optional
-        The lowest and the highest strength of the whole path, where it still grows.
+        The lowest and highest strength of the path while it is still being computed.
     error : str, optional
-        The column of the bars.
+        The column of the error bars.
     mark : float, optional
-        Where a vertical line stands.
+        The position of a vertical line.
     matched : DataFrame, optional
-        Fits at a number of interactions, drawn as dots: rows as in the table and ``strongest``, up to which
-        λ there are about as many; this span is a bar.
+        Fits at a number of interactions, drawn as dots: rows as in the table, and ``strongest``, the end of a
+        bar over all λ with about as many.
     small : bool
-        Whether it has no legend and no titles, as beside a larger figure.
+        Whether to omit legend and titles, next to a larger figure.
     height : int
-        In pixels.
+        The height in pixels.
 
     Returns
     -------
     plotly Figure
-        The customdata of every point holds its regularizer and its strength.
+        The customdata of every point contains its regularizer and strength.
     """
     figure, y = go.Figure(), metric.name
     counts = y.startswith("used_")
@@ -87,7 +87,7 @@ def path(
             name=rows["label"].iloc[0] if len(rows) else str(name),
             mode="lines+markers",
             line={"color": color, "width": 2},
-            # Later markers are smaller, so that markers beneath remain visible.
+            # Later markers are smaller, to keep markers below visible.
             marker={
                 "symbol": palette.symbol_of(color),
                 "size": max(5, 10 - number) if len(rows) <= _MANY else max(3, 6 - number),
@@ -158,7 +158,7 @@ def path(
 
 
 def describe_path(table: pd.DataFrame, metric: Metric, x: Against = "lambda_sparse") -> str:
-    """Describe a figure of `path` in a sentence, for screen readers."""
+    """Return a sentence that describes a figure of `path`, for screen readers."""
     y = metric.name
     parts = (
         f"{rows['label'].iloc[0]} from {rows[y].iloc[0]:.4g} to {rows[y].iloc[-1]:.4g}"

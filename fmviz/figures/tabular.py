@@ -16,19 +16,19 @@ _GRIDS = ("heatmap", "surface")
 
 
 def table(figure: go.Figure) -> pd.DataFrame:
-    """Return the data of a figure, with a row for each point.
+    """Return the data of a figure, with a row per point.
 
     Parameters
     ----------
     figure : plotly Figure
-        Of curves, points, bars, heatmaps or surfaces.
+        A figure with curves, points, bars, heatmaps or surfaces.
 
     Returns
     -------
     DataFrame
-        ``trace`` with the name of the trace, and what its points have: ``x``, ``y``, ``z``, ``text``,
-        ``error_x``, ``error_y``; a grid has a row a cell. Traces that only catch the pointer, of opacity 0,
-        are left out.
+        ``trace`` with the name of the trace, and the available data of its points: ``x``, ``y``, ``z``,
+        ``text``, ``error_x``, ``error_y``; grids have a row per cell. Invisible traces for clicks are
+        omitted.
     """
     parts = list(_parts(figure.data))
     if not parts:
@@ -39,9 +39,9 @@ def table(figure: go.Figure) -> pd.DataFrame:
 
 
 def csv(figure: go.Figure) -> str:
-    """Return `table` as CSV text with exact floats, and text as the chart shows it.
+    """Return `table` as CSV text with exact floats and displayed text.
 
-    Words that a spreadsheet would execute are defused.
+    Cells that a spreadsheet would execute are escaped.
     """
     points = table(figure)
     words = points.select_dtypes(exclude="number").columns
@@ -103,8 +103,8 @@ def spoken(text: object) -> object:
 def defused(cell: object) -> object:
     """Escape a cell that a spreadsheet would execute as a formula.
 
-    A word that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front; numbers, also
-    those that are written as words, stay as they are.
+    A word that begins with =, +, -, @, a tab or a carriage return is prefixed by an apostrophe; numbers,
+    including those stored as text, are unchanged.
     """
     if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return cell

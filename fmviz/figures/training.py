@@ -1,7 +1,7 @@
 """Figures of a training run: objective, sparsity, metrics, recovery and residuals.
 
-Curves take the history of a run as a frame, one row an epoch (`Snapshot.record` in fmviz.engine
-names the columns); their figures keep the zoom while rows are added.
+Curves take the history of a run as a DataFrame with one row per epoch (columns as in `Snapshot.record`
+of fmviz.engine); their figures keep the zoom while rows are added.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ X_TITLES: dict[str, str] = {
 }
 MOST_POINTS = 2_000
 NONE = 0.5
-"""Where a count of 0 stands on a logarithmic axis."""
+"""The position of a count of 0 on a logarithmic axis."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
-# Readable on both themes, and apart under the common colour vision deficiencies.
+# Readable on both themes, and distinguishable under the common colour vision deficiencies.
 BLUE = "#3f88c5"
 ORANGE = "#db6f22"
 GREEN = "#07aa57"
@@ -48,12 +48,12 @@ PARTS: dict[str, tuple[str, str]] = {
 
 
 def evenly(n: int, most: int) -> np.ndarray:
-    """Return at most `most` of the places 0, …, n − 1, evenly spread, the first and the last among them."""
+    """Return at most `most` evenly spaced indices of 0, …, n − 1, including the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
 def thin(history: pd.DataFrame) -> pd.DataFrame:
-    """Return at most `MOST_POINTS` rows, evenly spread, the first and the last among them."""
+    """Return at most `MOST_POINTS` evenly spaced rows, including the first and the last."""
     return history.iloc[evenly(len(history), MOST_POINTS)]
 
 
@@ -84,7 +84,7 @@ def log_counts_axis(largest: float) -> dict[str, object]:
 
 
 def finish(figure: go.Figure, height: int, top: int = 34, **layout: object) -> go.Figure:
-    """Set what all figures share: a transparent ground, narrow margins, a legend above."""
+    """Apply the common layout: transparent background, narrow margins, legend above."""
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 12, "t": top, "b": 8},
@@ -100,7 +100,7 @@ def finish(figure: go.Figure, height: int, top: int = 34, **layout: object) -> g
 
 @dataclass(frozen=True)
 class Curve:
-    """A column of a history as a line, perhaps with a dashed one at its true value."""
+    """A column of a history as a line, optionally with a dashed line at its true value."""
 
     column: str
     name: str
@@ -111,7 +111,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves on one pair of axes; the vertical one is that of a metric, or begins at 0."""
+    """Curves on a pair of axes; the vertical axis belongs to a metric, or begins at 0."""
 
     metric: Metric
     curves: tuple[Curve, ...]
@@ -119,16 +119,16 @@ class Plot:
 
 
 def objective(color: str, history: pd.DataFrame | None = None, **terms: str) -> list[Plot]:
-    """Return the plot of the objective; given a history, with its parts that are not 0 throughout.
+    """Return the plot of the objective and, given a history, of its non-zero parts.
 
     Parameters
     ----------
     color : str
-        Of the sum.
+        The colour of the sum.
     history : DataFrame, optional
-        With the columns `PARTS`.
+        A history with the columns `PARTS`.
     **terms : str
-        Other names of parts than those in `PARTS`.
+        Names of parts that differ from those in `PARTS`.
     """
     parts = [] if history is None else [column for column in PARTS if history[column].any()]
     curves = (
@@ -142,14 +142,14 @@ def uses(
     true_interactions: Mapping[str, int] | None = None,
     true_features: int | None = None,
 ) -> list[Plot]:
-    """Return the plots of used interactions, above each other, and of used features.
+    """Return the plots of used interactions and of used features.
 
     Parameters
     ----------
     counts : mapping, optional
-        Names by columns, in place of all interactions: those of each order.
+        Names by column, to draw the interactions of each order instead of all.
     true_interactions, true_features
-        How many there are in truth, of interactions by columns.
+        The true numbers, for interactions by column.
     """
     known = true_interactions or {}
     kinds = (counts or {"used_interactions": "interactions"}).items()
@@ -162,7 +162,7 @@ def uses(
 
 
 def metrics_in(history: Container[str]) -> list[Metric]:
-    """Return the metrics of predictions in the columns of a history, the most telling first."""
+    """Return the prediction metrics in the columns of a history, the most informative first."""
     return [metric for name, metric in METRICS.items() if f"train_{name}" in history]
 
 
@@ -174,7 +174,7 @@ def prediction(metric: Metric, validated: bool = True) -> list[Plot]:
 
 
 def recovery(history: Container[str]) -> list[Plot]:
-    """Return the plot of the recovery of true interactions; none where they are unknown."""
+    """Return the plot of the recovery of true interactions, none if these are unknown."""
     known = (
         Curve("support_f1", "F1 of pairs" if "support_f1_3" in history else "F1", BLUE),
         Curve("support_f1_3", "F1 of triples", PURPLE),
@@ -185,18 +185,18 @@ def recovery(history: Container[str]) -> list[Plot]:
 
 
 def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revision: str = "") -> go.Figure:
-    """Draw plots above each other on one horizontal axis.
+    """Draw stacked plots with a common horizontal axis.
 
     Parameters
     ----------
     history : DataFrame
-        One row an epoch, with columns ``epoch``, ``seconds`` and those of the curves.
+        One row per epoch, with columns ``epoch``, ``seconds`` and those of the curves.
     plots : sequence of Plot
-        What is drawn; columns that the history lacks are left out.
+        The plots; columns missing in the history are omitted.
     x : {"epoch", "seconds", "used_bases"}
         The horizontal axis.
     revision : str
-        Names the run: another one forgets the zoom.
+        Identifies the run; a new value resets the zoom.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
         values = history[[curve.column for curve in drawn]].to_numpy(dtype=float).ravel()
         axis = metric_axis(plot.metric, values)
         if plot.zero:
-            # Of what sticks out a part is seen.
+            # Protruding parts are partly visible.
             top = plot.metric.limits[1]
             most = min(float(values[np.isfinite(values)].max(initial=0.0)), 5.0)
             axis = {"rangemode": "tozero", "nticks": 4, "range": top and [0.0, 1.05 * max(top, most)]}
@@ -248,13 +248,13 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
         290,
         hovermode="x unified",
         showlegend=len(figure.data) > 1,
-        # The same revision keeps zoom and hidden curves while points are added; the axis is part of it.
+        # An unchanged revision, which includes the axis, keeps zoom and hidden curves while points are added.
         uirevision=f"{revision}:{x}",
         transition={"duration": 0},
     )
 
 
-# Words beside lines stand on so many lines, a letter takes such a part of a narrow axis.
+# The number of text lines for labels of vertical lines, and the share of a narrow axis per letter.
 _LINES, _BREADTH = 3, 0.022
 
 
@@ -264,19 +264,20 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
     Parameters
     ----------
     figure : plotly Figure
-        Of `fmviz.figures.training`.
+        A figure of `fmviz.figures.training`.
     history : DataFrame
-        Columns ``epoch``, ascending, and ``seconds``: an axis of seconds has the line where its epoch ended.
+        Columns ``epoch``, ascending, and ``seconds``; on an axis of seconds, the line is at the end of its
+        epoch.
     x : {"epoch", "seconds"}
         The horizontal axis.
     words : mapping of int to str
-        What to write beside the line of an epoch.
+        The labels of the lines by epoch.
     """
     ends, lines = history[x].iloc[[0, -1]].to_numpy(dtype=float), [-math.inf] * _LINES
     for epoch, text in words.items():
         place = float(np.interp(epoch, history["epoch"], history[x]))
         part = (place - ends[0]) / max(ends[1] - ends[0], 1e-12)
-        # On the first line that is free here; without words where there is none.
+        # On the first free text line; without a label if there is none.
         line = next((at for at, end in enumerate(lines) if end < part), None)
         if line is not None:
             lines[line] = part + _BREADTH * len(text)
@@ -307,17 +308,17 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
     return figure
 
 
-# Beyond so many classes the counts are told by the pointer alone.
+# The maximum number of classes with counts in the cells; for more, they appear only on hover.
 _WRITTEN = 12
 
 
 def confusion(counts: np.ndarray, labels: Sequence[str]) -> go.Figure:
-    """Draw how many rows of each class are taken for each.
+    """Draw the confusion matrix.
 
     Parameters
     ----------
     counts : (C, C) ndarray
-        Rows by their true class and, along the columns, by the predicted one.
+        The numbers of rows by true class (first axis) and predicted class.
     labels : sequence of str
         The classes.
 
@@ -356,7 +357,7 @@ _ROWS: dict[str, str] = {
     "wrong, set aside": GREEN,
     "wrong, kept": "#c23b3b",
 }
-"""Colours of rows by whether they are set aside and wrong."""
+"""Colours of rows by whether they are excluded and wrong."""
 _LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.08, "yanchor": "bottom"}
 
 
@@ -374,13 +375,13 @@ def residuals(
     signed : (n,) ndarray
         f − y, or 1 − yf.
     groups : mapping of str to (n,) bool ndarray
-        What becomes of rows, keys of `COLORS`; the bars are stacked.
+        Masks of the groups of rows, by keys of `COLORS`; the bars are stacked.
     window : (float, float)
-        From where to where.
+        The range of the histogram.
     lines : sequence of (float, str)
-        Places that are marked, with their names.
+        Marked positions with their names.
     title : str
-        Of the horizontal axis.
+        The title of the horizontal axis.
     """
     low, high = window
     edges = np.linspace(low, high, _BINS + 1)

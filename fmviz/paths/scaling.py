@@ -36,7 +36,7 @@ class Scale:
     Attributes
     ----------
     center, scale : (d,) ndarray
-        c and s; zeros and ones leave X as it is.
+        The offsets c and divisors s; zeros and ones leave X unchanged.
     moments : pair of (d,) ndarray or None
         The means and standard deviations of the training columns, if any.
     """

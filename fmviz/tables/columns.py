@@ -133,7 +133,7 @@ class FeatureColumn(ABC):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of its features, but for the one that marks missing values."""
+        """The names of its features, without the indicator of missing values."""
         return (self.name,)
 
     @property
@@ -208,7 +208,7 @@ class NumberColumn(FeatureColumn):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of its features, but for the one that marks missing values."""
+        """The names of its features, without the indicator of missing values."""
         return (self.name, *(label for basis in self.curves for label in basis.labels(self.name)))
 
     @property
@@ -287,7 +287,7 @@ class WordColumn(FeatureColumn):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the features, but for the one that marks missing values."""
+        """The names of the features, without the indicator of missing values."""
         return tuple(f"{self.name}={shortened(level, _LONGEST)}" for level in self.categories)
 
     def read(self, values: pd.Series) -> pd.Series:
@@ -358,7 +358,7 @@ class TextColumn(FeatureColumn):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the features, but for the one that marks missing values."""
+        """The names of the features, without the indicator of missing values."""
         return tuple(f"{self.name}:{shortened(word, _LONGEST)}" for word in self.words)
 
     def read(self, values: pd.Series) -> pd.Series:

@@ -73,7 +73,7 @@ class Column:
     name : str
         Unique in the table.
     kind : str
-        One of `KINDS`: the recommended use.
+        The recommended use, one of `KINDS`.
     missing : int
         The number of missing values, including infinite numbers and, among numbers, stray words.
     different : int

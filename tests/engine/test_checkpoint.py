@@ -107,13 +107,13 @@ def test_checkpoints_of_other_solvers_are_refused():
     kept = []
     problem = build("fm", {}, "l2")
     list(iterate(problem, "sgd", Budget(2, tol=0.0), keep=lambda take: kept.append(take())))
-    with pytest.raises(ValueError, match="one of another solver"):
+    with pytest.raises(ValueError, match="comes from another solver"):
         iterate(problem, "apgd", resume=kept[0])
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"not an archive"])
 def test_what_is_no_checkpoint_is_said_to_be_none(data):
-    with pytest.raises(ValueError, match="This is no checkpoint of a run"):
+    with pytest.raises(ValueError, match="This is not a checkpoint of a run"):
         Checkpoint.from_bytes(data)
 
 
@@ -126,5 +126,5 @@ def test_nothing_is_unpickled():
 
     buffer = io.BytesIO()
     np.savez(buffer, tree=np.array([Hostile()], dtype=object))
-    with pytest.raises(ValueError, match="This is no checkpoint"):
+    with pytest.raises(ValueError, match="This is not a checkpoint"):
         Checkpoint.from_bytes(buffer.getvalue())

@@ -146,7 +146,7 @@ def test_the_cost_is_told_before_the_start(given, size, words):
             lambda: build_problem(
                 np.ones((3, 1)), np.ones(3), model="lifted", model_params={"kernel": "anova"}
             ),
-            "two distinct ones",
+            "two distinct features",
         ),
         (
             lambda: make_solver(

@@ -439,7 +439,7 @@ WIDE = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
         (lambda: solve(build("qr"), start=NOTHING["qr"]), "no W"),
         (lambda: solve(build("qr"), start=NOTHING["qr"].replace(W=np.zeros((3, 3)))), r"W of shape \(3, 3\)"),
         (lambda: solve(build(), start=NOTHING["machine"]), "no coefficients"),
-        (lambda: QR.predict(Design(np.eye(7)), NOTHING["machine"]), "hold P, not W"),
+        (lambda: QR.predict(Design(np.eye(7)), NOTHING["machine"]), "with P instead of W"),
         (
             lambda: build_problem(WIDE, [1.0, -1.0], model="qr", regularizer="l1"),
             r"needs 16 matrices of .*5.12 TB, and 100 MB are free",

@@ -137,7 +137,7 @@ def test_dummy_features_add_lower_orders(kernel, dummies, rng):
     [
         (lambda: Interactions.of(np.ones((4, 2)), 1), "order = 1"),
         (lambda: Interactions.of(np.ones((4, 2)), 3, [1.0]), "needs one finite number"),
-        (lambda: Interactions.of(np.ones((4, 2))).entry([1, 1]), "none twice"),
+        (lambda: Interactions.of(np.ones((4, 2))).entry([1, 1]), "without repetition"),
         (lambda: Interactions.of(np.ones((4, 2))).entry([]), "at least one"),
         (lambda: Interactions.of(np.ones((4, 2))).entry([0, 4]), "feature = 4"),
         (lambda: Interactions.of(np.ones((4, 2)), 3).at([-1]), "feature = -1"),

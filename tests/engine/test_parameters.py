@@ -62,7 +62,7 @@ def test_names_are_those_of_a_mapping_and_attributes():
     assert here.P is here["P"]
     assert here.multipliers.tolist() == [1.0, 1.0]
     assert repr(here) == "Parameters(P: (2, 2), w: (2,), intercept: ())"
-    with pytest.raises(ValueError, match="they hold P, not W"):
+    with pytest.raises(ValueError, match="with P instead of W"):
         _ = here.weights
     quadratic = Parameters.of_weights(np.eye(3))
     assert quadratic.weights is quadratic["W"]

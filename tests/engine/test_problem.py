@@ -70,8 +70,8 @@ def test_objective_is_the_definition(loss, regularizer, weights):
         ({"sample_weight": 0 * Y}, "zero"),
         ({"y": Y[:3]}, "y has shape"),
         ({"y": np.r_[np.nan, Y[1:]]}, "y contains NaN"),
-        ({"y": ["a"] * 9}, "y holds something"),
-        ({"loss": "logistic", "y": np.arange(9.0)}, "wants labels -1 and"),
+        ({"y": ["a"] * 9}, "y contains a value that is not a number"),
+        ({"loss": "logistic", "y": np.arange(9.0)}, "needs labels -1 and"),
         ({"model": "hofm", "model_params": {"order": 6}}, "order 6"),
         ({"model": "hofm", "model_params": {"order": 11}}, "order"),
         ({"model": "hofm", "model_params": {"degree": 3}}, "no parameter 'degree'"),
@@ -87,7 +87,7 @@ def test_objective_is_the_definition(loss, regularizer, weights):
         ({"model": "qr", "regularizer": "ti"}, "trace norm of W"),
         (
             {"model": "convex_fm", "regularizer": "l2", "lambda_sparse": 0.5},
-            r"lambda_sparse = 0.5 has no penalty to multiply",
+            r"lambda_sparse = 0.5 has no penalty term",
         ),
     ],
 )

@@ -131,7 +131,7 @@ def test_runs_are_the_same_for_the_same_seed_and_go_on_from_checkpoints():
 def test_other_models_say_that_they_have_no_such_columns():
     X, y = two_pairs()
     problem = build_problem(X, y, model="hofm", regularizer="omega_ti", rank=2)
-    with pytest.raises(ValueError, match="revive = True is for machines of second order"):
+    with pytest.raises(ValueError, match="revive = True is for second-order machines"):
         next(iterate(problem, "pcd", revive=True))
 
 

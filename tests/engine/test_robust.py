@@ -97,7 +97,7 @@ def test_prediction_objective_and_pairs_are_those_of_z(sparse):
 
 def test_what_the_exact_solver_does_not_take_is_refused():
     assert TwoStage().why_not(build(LOSSES["logistic"])).code == "no_excess"
-    with pytest.raises(ValueError, match="at most 61 features; these are 62"):
+    with pytest.raises(ValueError, match="at most 61 features; there are 62"):
         TwoStage().on(build(d=62))
 
 

@@ -269,8 +269,8 @@ def test_what_does_not_fit_says_so():
             next(iterate(problem, solver, Budget(epochs=1)))
     for wrong, words in (
         ({"penalty": "ti"}, "rows of V"),
-        ({"lambda_p": 1.0}, "nothing to multiply"),
-        ({"loss": "huber"}, "several classes at once"),
+        ({"lambda_p": 1.0}, "has no term"),
+        ({"loss": "huber"}, "no multiclass form"),
     ):
         given = {"loss": "logistic", "penalty": "l1", "model": "shared_basis"} | wrong
         with pytest.raises(ValueError, match=words):

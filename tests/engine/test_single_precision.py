@@ -95,7 +95,7 @@ def test_sums_over_pairs_are_taken_in_double_precision(form):
 @pytest.mark.parametrize(
     ("value", "dtype", "words"),
     [
-        (1e39, "float32", r"too large for dtype='float32', which ends at 3\.4e\+38; scale X"),
+        (1e39, "float32", r"above the maximum of dtype='float32', 3\.4e\+38; scale X"),
         (np.nan, "float32", "X contains NaN"),
         (2.0, "float16", r"dtype.*float16.*float64.*float32"),
     ],

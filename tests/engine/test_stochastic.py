@@ -132,9 +132,9 @@ def test_the_path_follows_the_data_and_can_be_forced():
     assert path("ti", sparse, {"axis": "rows"}) == "dense"
     assert path("omega_ti", sparse) == "sparse"
     assert path("omega_ti", sparse, eta0=0.5) == "dense"
-    with pytest.raises(ValueError, match="pace of its own"):
+    with pytest.raises(ValueError, match="a different amount"):
         path("ti", sparse, {"axis": "rows"}, operator="sparse")
-    with pytest.raises(ValueError, match="one entry or row only"):
+    with pytest.raises(ValueError, match="a single entry or row"):
         path("omega_cs", sparse, operator="sparse", eta0=0.5)
 
 
@@ -168,5 +168,5 @@ def test_steps_that_are_too_long(solver, monotone, rng):
             assert last.objective < 0.5 * snapshots[0].objective
         else:
             assert last.status.reason is Reason.DIVERGED
-            assert "Lower eta0" in last.status.message
+            assert "Decrease eta0" in last.status.message
             assert "monotone = True" in last.status.message

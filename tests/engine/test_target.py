@@ -106,7 +106,7 @@ def test_outputs_are_found_by_their_label_or_else_by_their_number():
     assert numbers.output(1) == 0
     assert Target.of_labels([1, 2, 3], ordered=True).output_names == [1, 2]
     for target, which in ((words, "d"), (numbers, 0), (words, 3), (words, None)):
-        with pytest.raises(ValueError, match="is none of this model; it has"):
+        with pytest.raises(ValueError, match="does not exist in this model; it has"):
             target.output(which)
 
 
@@ -126,7 +126,7 @@ def test_probabilities_of_classes_sum_to_one():
         ([[1, 1], [-1, 3], [1, 1], [1, 1]], "logistic", "y contains 3, but loss 'logistic' wants labels"),
         (np.zeros(3), "squared", r"y has shape \(3,\); X has 4 rows"),
         (np.zeros((2, 4)), "squared", r"y has shape \(2, 4\)"),
-        ([0, 1, 0, 1], "logistic", "y contains 0, but loss 'logistic' wants labels -1 and \\+1"),
+        ([0, 1, 0, 1], "logistic", "y contains 0, but loss 'logistic' needs labels -1 and \\+1"),
         ([1, -1, 1, 3], "squared_hinge", "y contains 3"),
     ],
 )

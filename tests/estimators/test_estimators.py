@@ -382,7 +382,7 @@ WRONG = {
         ({"verbose": "much"}, "verbose = 'much'"),
         ({"early_stopping": True, "validation_fraction": 2}, "validation_fraction = 2"),
         ({"early_stopping": True, "n_iter_no_change": 0}, "n_iter_no_change = 0"),
-        ({"augment": True}, "augment = True .* model = 'fm' is none"),
+        ({"augment": True}, "augment = True .* model = 'fm' is not one"),
         ({"model": "fmm"}, "model = 'fmm' is not known"),
         ({"model": "robust"}, "RobustFMRegressor and RobustFMClassifier"),
         ({"model": "quadratic"}, r"rank = 4 does not apply to model = 'quadratic'.* Leave rank=None"),
@@ -390,7 +390,7 @@ WRONG = {
         ({"tol": -1}, "tol = -1"),
         ({"regularizer": "ti2"}, "Did you mean 'ti'"),
         ({"regularizer": "l21", "solver": "pcd"}, "Use PBCD"),
-        ({"loss": "logistic"}, "wants labels -1"),
+        ({"loss": "logistic"}, "needs labels -1"),
         ({"init_scale": -1.0}, "init_scale"),
         ({"solver_params": {"speed": 1}}, "no parameter 'speed'"),
         ({"regularizer_params": {"axis": "x"}}, "axis = 'x'"),
@@ -403,11 +403,11 @@ WRONG = {
     ],
     "convex": [
         ({"lambda_p": -1.0}, "lambda_p = -1"),
-        ({"lambda_sparse": 1.0}, "lambda_sparse = 1 has no penalty to multiply"),
+        ({"lambda_sparse": 1.0}, "lambda_sparse = 1 has no penalty term"),
         ({"rank": -1}, "rank = -1"),
         ({"init_scale": 0.1}, r"init_scale = 0.1 does not apply .* starts from 0"),
         ({"regularizer": "ti"}, "is a function of W"),
-        ({"solver": "pcd"}, "eigenvalues alone"),
+        ({"solver": "pcd"}, "only on the eigenvalues"),
         ({"solver_params": {"bases": 0}}, "bases = 0"),
         ({"solver_params": 3}, "must be a dict"),
     ],
@@ -428,7 +428,7 @@ WRONG = {
     "all subsets": [
         ({"regularizer": "ti"}, "open problem"),
         ({"rank": -1}, "rank = -1"),
-        ({"loss": "logistic"}, "wants labels -1"),
+        ({"loss": "logistic"}, "needs labels -1"),
     ],
     "H2": [
         ({"augment": "yes"}, "neither True nor False"),
@@ -442,7 +442,7 @@ WRONG = {
         ({"solver": "pcd"}, "robust factorization machine"),
     ],
     "bayesian": [({"groups": [1, 2]}, "groups has shape")],
-    "basis": [({"radius": 0.3, "lambda_sparse": 0.1}, "give one of them")],
+    "basis": [({"radius": 0.3, "lambda_sparse": 0.1}, "use one of them")],
 }
 OTHERS = {
     "robust": fmviz.RobustFMRegressor(),
@@ -466,9 +466,9 @@ def test_bad_data_get_a_sentence():
         (lambda: classifier.fit(X, np.ones(120)), "one class only"),
         (lambda: classifier.fit(X, np.arange(240).reshape(120, 2) % 3), "values other than 0 and 1"),
         (lambda: clone(CASES["hofm"]).set_params(model=HigherOrder(4)).fit(X[:, :1], Y), r"1 feature\(s\)"),
-        (lambda: regressor.fit(X, Y * 1e300), "y holds a value of size"),
-        (lambda: regressor.fit(X, np.full(120, 1e200)), "y holds a value of size 1e"),
-        (lambda: OTHERS["basis"].fit(X, np.full(120, 1e200)), "y holds a value of size 1e"),
+        (lambda: regressor.fit(X, Y * 1e300), "y has a value of size"),
+        (lambda: regressor.fit(X, np.full(120, 1e200)), "y has a value of size 1e"),
+        (lambda: OTHERS["basis"].fit(X, np.full(120, 1e200)), "y has a value of size 1e"),
     ]:
         with pytest.raises(ValueError, match=words):
             ask()
@@ -518,7 +518,7 @@ WIDE = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
         *(
             (MACHINE(10_000, model=model), (X[:, :5], Y), "engine.models.base", 1e6, words)
             for model, words in [
-                ("all_subsets", r"rank = 10,000 and 5 features need 2.4 MB, and 1 MB are free"),
+                ("all_subsets", r"rank = 10,000 and 5 features need 2.4 MB, but only 1 MB are free"),
                 ("hofm", r"for each of 2 orders .* 1 MB .* smaller rank or fewer"),
                 ("lifted", r"for each of 2 factors .* 1 MB .* smaller rank or fewer"),
                 ("fm", r"rank = 10,000 .* 1 MB are free"),
@@ -537,7 +537,7 @@ WIDE = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
             (WIDE, [1.0, -1.0]),
             "estimators.fitting",
             1e6,
-            r"rank = 10 and 200,000 features need 17\.6 MB, and 1 MB are free",
+            r"rank = 10 and 200,000 features need 17\.6 MB, but only 1 MB are free",
         ),
     ],
 )
@@ -567,7 +567,7 @@ def test_orders_beyond_the_number_of_features_are_left_out():
 
 def test_an_overflow_names_its_cause_and_a_way_out():
     wide = np.abs(np.random.default_rng(0).normal(size=(20, 400))) * 1e6
-    with pytest.warns(ConvergenceWarning, match=r"grows like an exponential .* Scale the features"):
+    with pytest.warns(ConvergenceWarning, match=r"grows exponentially.* Scale the features"):
         RAW(2, model="all_subsets", init_scale=1.0, random_state=0).fit(wide, Y[:20])
     fitted = MACHINE(2, model="all_subsets", init_scale=0.3, random_state=0).fit(X[:, :5], TRIPLE)
     with pytest.raises(ValueError, match="overflows"):
@@ -576,5 +576,5 @@ def test_an_overflow_names_its_cause_and_a_way_out():
     with pytest.warns(ConvergenceWarning, match="Diverged"):
         clone(CASES["fm"]).set_params(solver="psgd", solver_params=too_long).fit(X, Y)
     machine = fmviz.FactorizationMachineClassifier(rank=2, random_state=0, lambda_sparse=0.0).fit(X, Y > 0)
-    with pytest.raises(ValueError, match="whose square is no number"):
+    with pytest.raises(ValueError, match="whose square overflows"):
         machine.predict_proba(X * 1e200)

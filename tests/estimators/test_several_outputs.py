@@ -70,7 +70,7 @@ def test_interactions_are_told_by_output():
     assert shown.equals(first)
     assert fitted.interactions(output=2).equals(fitted.interactions(output="top"))
     with pytest.raises(
-        ValueError, match=r"output = 'best' is none of this model; it has 'low', 'mid', 'top'"
+        ValueError, match=r"output = 'best' does not exist in this model; it has 'low', 'mid', 'top'"
     ):
         fitted.interactions(output="best")
     used = {j for c in range(3) for j in np.flatnonzero(fitted.P_[c].any(axis=1))}

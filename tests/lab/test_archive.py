@@ -171,5 +171,5 @@ def test_a_run_of_other_data_is_not_opened(full, tmp_path):
 def test_archives_that_unfold_to_too_much_are_refused(full, tmp_path, monkeypatch):
     data = export_runs(full, [run.id for run in full.runs()])
     monkeypatch.setattr(module, "MOST_BYTES", 1_000)
-    with pytest.raises(ValueError, match="decompresses to more than"):
+    with pytest.raises(ValueError, match="unfolds to more than"):
         import_runs(RunStore(tmp_path / "other.sqlite"), data)

@@ -243,7 +243,7 @@ def test_generator_is_seeded_and_takes_a_generator(rng):
         ({"d_noise": -1}, "d_noise = -1 must be"),
         ({"noise": -0.1}, "noise = -0.1 is out of range"),
         ({"noise": np.nan}, "noise = nan must be a finite number"),
-        ({"correlation": 1.1}, "correlation = 1.1 is out of range: give a number from -0.111111 to 1"),
+        ({"correlation": 1.1}, "correlation = 1.1 is out of range: use a number from -0.111111 to 1"),
         ({"correlation": -0.2}, "correlation = -0.2 is out of range"),
         ({"random_state": -1}, "random_state = -1 must be None, a whole number of at least 0"),
         ({"random_state": "a"}, "random_state = 'a' must be None, a whole number"),

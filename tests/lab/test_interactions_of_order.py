@@ -108,9 +108,7 @@ def test_orders_and_limits():
     assert replace(many, order=4).within().rows.size < 200
     assert many.within(work=1).rows.size == 3
     model, parameters = drawn("hofm", {}, 2)
-    with pytest.raises(
-        ValueError, match="multiplies 2 or 3 features at a time and has no weights of sets of 4"
-    ):
+    with pytest.raises(ValueError, match="has products of 2 or 3 features and no weights of sets of 4"):
         interactions_of(model, parameters, 4)
     few = interactions_of(model, parameters, 3).within(most=3)
     assert few.rows.size == 3

@@ -119,7 +119,7 @@ def test_a_file_is_fitted_and_predicted(arguments, columns, tmp_path, command):
     settings = ["--lambda-sparse", "0.01", "--lambda-w", "0.001", "--rank", "2", "--max-epochs", "15"]
     out = str(tmp_path / "out")
     text = command("fit", tmp_path / "t.csv", *arguments, *ignored, *settings, "--output", out).out
-    assert "side by side" in text or "machine" in text
+    assert "fitted separately" in text or "machine" in text
     message = command("predict", out, tmp_path / "t.csv", "--output", tmp_path / "p.csv").err
     assert "known in 120 of these rows" in message
     predicted = pd.read_csv(tmp_path / "p.csv")

@@ -55,9 +55,9 @@ READ = {
     ),
     "27_excel_title.csv": (
         "ignored number word number",
-        r"left out \('Quarterly yield report'\).*\[mm\].*at the end was left out \('Sum' …\)",
+        r"left out \('Quarterly yield report'\).*\[mm\].*at the end was dropped \('Sum' …\)",
     ),
-    "27c_comments.csv": ("number number word number", "2 lines of comments at the begin were left out"),
+    "27c_comments.csv": ("number number word number", "2 lines of comments at the beginning were dropped"),
     **{f"28_{form}.csv": ("date number number", "") for form in (*DATES, "time")},
     "28t_zone.csv": ("date number number", ""),
     "28z_ambiguous.csv": ("date number number", "'when' is read with the month first; .*`--read dates=day`"),
@@ -246,7 +246,7 @@ def test_classes_that_end_with_a_point_are_those_of_the_model(tmp_path, capsys):
     (tmp_path / "rich.csv").write_text(text)
     assert main(["predict", str(out), str(tmp_path / "rich.csv")]) == 0
     said = capsys.readouterr()
-    assert "The model knows no class rich of 'income', which 5 rows have." in said.err
+    assert "The model does not have the class rich of 'income', which 5 rows have." in said.err
     assert "known in 235 of these rows" in said.err
     assert len(pd.read_csv(io.StringIO(said.out))) == 240
 

@@ -99,7 +99,7 @@ def test_new_data_may_hold_new_words_but_no_words_for_numbers():
         [1.0, 1.0],
         [1.0, 0.0],
     ]
-    with pytest.raises(ValueError, match="'age' holds 'old'"):
+    with pytest.raises(ValueError, match="'age' contains 'old'"):
         apply(learned, new.assign(age=["old", "young", None, None]))
     with pytest.raises(ValueError, match="lacks the column 'age'"):
         apply(learned, new.drop(columns="age"))
@@ -198,7 +198,10 @@ def test_it_is_an_estimator_among_others():
         ({"numbers": "spline"}, "numbers = 'spline'"),
         ({"scaling": "log"}, "scaling = 'log'"),
         ({"use": {"age": "colour"}}, r"use\['age'\] = 'colour'"),
-        ({"use": {"size": "number"}}, "use names 'size'; the columns are age, town, code, y"),
+        (
+            {"use": {"size": "number"}},
+            "use has the unknown column 'size'; the columns are age, town, code, y",
+        ),
         ({"missing": "guess"}, "missing = 'guess'"),
         ({"missing": {"age": "guess"}}, r"missing\['age'\] = 'guess'"),
         ({"rare": 0}, "rare = 0"),
@@ -226,7 +229,7 @@ def test_constant_columns_are_left_out_and_told():
 @pytest.mark.parametrize(
     ("table", "settings", "sentence"),
     [
-        (frame(), {"target": "z"}, "'z' is no column"),
+        (frame(), {"target": "z"}, "'z' is not a column"),
         (frame().assign(y=3), {}, "is always '3'"),
         (frame().assign(y=np.nan), {}, "has no values"),
         (frame(), {"target": "town", "task": "binary"}, r"3 classes \(Bonn, Kiel, Ulm\)"),

@@ -45,7 +45,7 @@ def test_the_first_index_of_libsvm_is_found_or_said():
         (b"1 1:1\n-1 2:1 1:3\n", "line 2 has indices that do not ascend .* Sort its entries"),
         (b"1 1:1\n-1 2=1\n1 1:2\n", "line 2 has '2=1' .* instead of index:value"),
         (b"1 1:1\n-1 2:x\n1 1:2\n", "line 2 has 'x' .*, which is not a number"),
-        (b"1 1:1\nyes 2:1\n1 1:2\n", "line 2 holds 'yes'"),
+        (b"1 1:1\nyes 2:1\n1 1:2\n", "line 2 has 'yes'"),
         (b"0 0:0:1.5 1:1:2\n1 0:0:1 1:2:1\n", r"a libffm file \(field:index:value\)"),
         (b"1 |a x:1 y:2\n-1 |a x:3\n", "a Vowpal Wabbit file"),
         (b"1 1.0 'tag |words the quick fox\n-1 |words a dog\n", "a Vowpal Wabbit file"),

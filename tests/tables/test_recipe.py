@@ -76,6 +76,6 @@ def test_a_group_that_is_none_is_refused():
 
 def test_a_recipe_without_a_target_or_of_one_that_is_not_there_is_refused():
     source, recipe = decided(csv_bytes(frame()))
-    for target, sentence in (("", "no column to predict"), ("z", "'z' is no column")):
+    for target, sentence in (("", "no column to predict"), ("z", "'z' is not a column")):
         with pytest.raises(ValueError, match=sentence):
             encode(source, replace(recipe, target=target))

@@ -68,15 +68,15 @@ TABLE = "plot,water,soil\n" + "".join(f"{i},{i / 4},{['sandy', 'clay'][i % 2]}\n
 @pytest.mark.parametrize(
     ("text", "notes"),
     [
-        ("Report of May\n\n" + TABLE, "1 line above the table was left out ('Report of May')."),
-        ("Report;;\n;;\n" + TABLE.replace(",", ";"), "1 line above the table was left out ('Report')."),
-        ("Report,,\nMay 2020,,\n\n" + TABLE, "2 lines above the table were left out"),
-        ("# station 17\n# a b\n" + TABLE, "2 lines of comments at the begin were left out."),
+        ("Report of May\n\n" + TABLE, "1 line above the table was dropped ('Report of May')."),
+        ("Report;;\n;;\n" + TABLE.replace(",", ";"), "1 line above the table was dropped ('Report')."),
+        ("Report,,\nMay 2020,,\n\n" + TABLE, "2 lines above the table were dropped"),
+        ("# station 17\n# a b\n" + TABLE, "2 lines of comments at the beginning were dropped."),
         (TABLE.replace("soil\n", "soil\n[id],[mm],\n"), "units below the header was dropped: [id], [mm]."),
         (TABLE.replace("soil\n", "soil\n#,mm,\n").replace("#", "id"), "units below the header was dropped"),
-        (TABLE + "Sum,190,\n", "1 line at the end was left out ('Sum' …)."),
-        (TABLE + "Total:,190,\nAverage,9.5,\n", "2 lines at the end were left out ('Total:' …)."),
-        (TABLE + "\nSource: the office of statistics\n", "1 line at the end was left out"),
+        (TABLE + "Sum,190,\n", "1 line at the end was dropped ('Sum' …)."),
+        (TABLE + "Total:,190,\nAverage,9.5,\n", "2 lines at the end were dropped ('Total:' …)."),
+        (TABLE + "\nSource: the office of statistics\n", "1 line at the end was dropped"),
         ("sep=,\n" + TABLE, ""),
         ("\n\n" + TABLE.replace("\n", "\r\n"), ""),
     ],
@@ -98,7 +98,7 @@ def test_the_last_comment_may_name_the_columns():
     source = read(b"# made by hand\n# a,b\n1,2\n3,4\n")
     assert list(source.table.columns) == ["a", "b"]
     assert len(source) == 2
-    assert source.notes == ("1 line of comments at the begin was left out.",)
+    assert source.notes == ("1 line of comments at the beginning was dropped.",)
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_a_link_with_a_data_set_alone_takes_its_suggestion(open_train, dataset):
         ({"dataset": "movielens_100k"}, "FMVIZ_DATA", "other_data", "shared_dataset", "planted_interactions"),
         (
             {"model": "qr", "regularizer": "ti", "dataset": "balance_scale"},
-            "function of the factors P",
+            "function of factors P",
             *("fix", "train_regularizer", "l1"),
         ),
         (
@@ -314,7 +314,7 @@ def test_the_model_decides_which_penalties_and_solvers_there_are(open_train, man
     assert app.selectbox(key="train_regularizer").options == ["ℓ₁"]
     assert app.selectbox(key="train_solver").options == ["Auto: Exact PGD", "Exact PGD", "Incremental PGD"]
     assert not [item for item in app.number_input if item.key == "train_rank"]
-    (reason,) = [item.value for item in app.caption if "function of the factors P" in item.value]
+    (reason,) = [item.value for item in app.caption if "function of factors P" in item.value]
     assert reason.startswith(
         r"**ℓ₂², ℓ₂,₁, TI, CS, Ω_TI, Ω_CS, Ω\_\*, TI, order m, CS, order m, Elastic net, MCP**: "
     )

@@ -1,1 +1,1 @@
-"""Optimality certificates, recomputed from parameters, X and y: duality gaps and stationarity residuals."""
+"""Optimality certificates recomputed from parameters, X and y: duality gaps and stationarity residuals."""

@@ -1,4 +1,4 @@
-r"""The duality gap of models that are convex in W, computed from parameters, X and y alone.
+r"""The duality gap of models convex in W, computed only from parameters, X and y.
 
 The objectives F of `models.quadratic` and `models.convex` are convex, with the Fenchel
 dual over α, shape (N,),
@@ -6,14 +6,15 @@ dual over α, shape (N,),
     D(α) = −(1/N) Σ_n c_n ℓ*(N α_n / c_n, y_n) − ‖Xᵀα‖² / (4 λ_w)
 
 subject to A*α being a sum S + T with ‖S‖_op ≤ λ_tr and max|t_ij| ≤ λ (T = 0 in the convex factorization
-machine), to Σα = 0 where there is a bias, and to Xᵀα = 0 where there is a linear term with λ_w = 0. A*α is
-the gradient of Σ_n α_n f(x_n) in W: Xᵀdiag(α)X where f depends on the diagonal of W, else half of it with a
-zero diagonal. D(α) ≤ min F for every such α, so F(here) − D(α) bounds the suboptimality of `here`. At the
-optimum α is the slope of the risk; elsewhere the slope is made feasible: corrected for the equalities, and
-scaled down by `Model.gauge`. No result of a solver is used.
+machine), to Σα = 0 if there is a bias, and to Xᵀα = 0 if there is a linear term with λ_w = 0. A*α is the
+gradient of Σ_n α_n f(x_n) in W: Xᵀdiag(α)X if f depends on the diagonal of W, otherwise half of it with a
+zero diagonal. D(α) ≤ min F for every feasible α; F(here) − D(α) therefore bounds the suboptimality of `here`.
+At the optimum, α is the slope of the risk; elsewhere, the slope is made feasible by a correction for the
+equalities and scaling by `Model.gauge`. No result of a solver is used.
 
-Without a penalty on W, λ_tr = λ = 0, hardly any α is feasible. There the minimum is taken over the W of trace
-norm at most r = ‖W‖_tr of the parameters: any α is, and D(α) has −r‖A*α‖_op in place of the constraint.
+Without a penalty on W, λ_tr = λ = 0, almost no α is feasible. The minimum is then taken over all W with trace
+norm at most r = ‖W‖_tr of the parameters: every α is feasible, and D(α) has the term −r‖A*α‖_op instead of
+the constraint.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from ..linalg import conjugate_gradients
 from ..parameters import Parameters
 from ..problem import Problem
 
-# Candidate scales, relative to the largest feasible one: early in a run smaller ones are better, and a slope
-# on the border of the conjugate's domain may be outside by rounding.
+# Candidate scales, relative to the largest feasible one: early in a run, smaller ones are better, and a slope
+# on the boundary of the domain of the conjugate may be outside by rounding.
 _SCALES = (1.0, 1.0 - 1e-13, 1.0 - 1e-10, 1.0 - 1e-7, 1.0 - 1e-4, 0.99, 0.9, 0.7, 0.5, 0.2, 0.05)
 
 
 def relative_gaps(
     problem: Problem, parameters: Parameters, thorough: bool = True
 ) -> tuple[float, float | None]:
-    """Return (F − D)/F, from 0 at the optimum to 1: the objective is at most this part of itself too high.
+    """Return (F − D)/F, from 0 at the optimum to 1: the relative suboptimality is at most this large.
 
-    Every loss here is at least 0 and its infimum is 0, so that F ≥ D(0) = 0. With λ_tr = λ = 0 the
-    bound holds for all W of no larger trace norm.
+    All losses are non-negative with infimum 0; hence F ≥ D(0) = 0. With λ_tr = λ = 0, the bound holds for all
+    W of at most the same trace norm.
 
-    The second number is a lower bound of it for the best possible bounds, None where it is exact.
+    The second number is the gap that the best possible bounds would give, a lower bound; None if exact.
     """
     objective = problem.objective(parameters)
     if not np.isfinite(objective):
@@ -57,7 +58,7 @@ def dual_values(
 ) -> tuple[float, float | None]:
     """Return the best D(α) found from the slope of the risk at the parameters; at least 0.
 
-    The second number is an upper bound of it for the best possible bound of the gauge.
+    The second number is the D(α) that the best possible bound on the gauge would give, an upper bound.
     """
     slope = problem.loss.derivative(problem.predict(parameters), problem.y)
     n, c = problem.design.n_samples, problem.unit_weights
@@ -69,7 +70,7 @@ def dual_values(
     about = problem.design, problem.penalty, parameters, alpha, strengths
 
     def best(gauge: float) -> float:
-        """Return the largest value along the multiples that a gauge allows; at least 0."""
+        """Return the largest value over the multiples allowed by a gauge; at least 0."""
         scale = 1.0 if free else 1.0 / max(1.0, gauge)
         ball = gauge * problem.model.ball(problem.penalty, parameters) if free else 0.0
         linear = problem.model.dual_quadratic(*about)
@@ -84,7 +85,7 @@ def dual_values(
                 s * alpha[counted] * n / weights.reshape(per_row), problem.y[counted]
             )
             if values is None:
-                # Without a conjugate the only bound is that losses are at least 0.
+                # Without a conjugate, the only bound is that losses are non-negative.
                 break
             value = -float((weights * values).sum()) / n - s * s * linear - s * ball
             best = max(best, value)
@@ -95,10 +96,10 @@ def dual_values(
 
 
 def balance(problem: Problem, X: Any, alpha: np.ndarray) -> np.ndarray:
-    """Return α, of the rows of X, with Σα = 0 and Xᵀα = 0, for every output, where the problem requires it.
+    """Correct α to satisfy Σα = 0 and Xᵀα = 0 for every output, as required by the problem.
 
-    The least correction in the norm Σ δ_n²/|α_n|: entries move in proportion to their size, so that those at
-    the border 0 of a conjugate's domain stay there.
+    The correction is minimal in the norm Σ δ_n²/|α_n|: entries change in proportion to their size, and those
+    at the boundary 0 of the domain of a conjugate stay there.
     """
     columns = []
     if problem.fit_intercept:
@@ -116,9 +117,9 @@ def balance(problem: Problem, X: Any, alpha: np.ndarray) -> np.ndarray:
 
 
 def _balanced(C: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Return α, shape (N,), with Cᵀα = 0."""
+    """Correct α, shape (N,), to satisfy Cᵀα = 0."""
     root = np.sqrt(np.abs(alpha))
-    # Twice: the second round removes the rounding of the first.
+    # Twice, since the second pass removes the rounding errors of the first.
     for _ in range(2):
         scaled = root[:, None] * C
         ratio = np.divide(alpha, root, out=np.zeros_like(alpha), where=root > 0)
@@ -128,9 +129,9 @@ def _balanced(C: np.ndarray, alpha: np.ndarray) -> np.ndarray:
 
 
 def _balanced_rows(C: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """Return α, shape (N, m), with Cᵀα = 0 and rows that sum to 0, as multi-class conjugates require.
+    """Correct α, shape (N, m), to satisfy Cᵀα = 0 with rows that sum to 0, as multiclass conjugates require.
 
-    δ_nc = |α_nc|(⟨C_n, θ_c⟩ − μ_n), with the μ_n that lets rows sum to 0, and θ by conjugate gradients.
+    δ_nc = |α_nc|(⟨C_n, θ_c⟩ − μ_n), with μ_n such that rows sum to 0, and θ by conjugate gradients.
     """
     size = np.abs(alpha)
     rows = np.maximum(size.sum(axis=1, keepdims=True), np.finfo(float).tiny)

@@ -1,16 +1,16 @@
 r"""The duality gap of the tangent problem of the robust machine, as a certificate of stationarity.
 
 The tangents of both caps are taken at the parameters: rows beyond the cap of the loss have a constant cost,
-the others their uncapped u, kinks included; R(Z) becomes λ_p‖QZ‖²_F + const, and its limits stay as they are.
-The resulting problem in Z ⪰ 0, w and the bias is convex, touches the objective there and majorises it. The
-parameters are a stationary point of the capped objective, in the sense of its subdifferential, just where
-they minimise it. The relative gap bounds by how much one more exact step could lower the objective; without
-caps it proves the optimum.
+the others their uncapped u, including kinks; R(Z) becomes λ_p‖QZ‖²_F + const, and its limits are unchanged.
+The resulting problem in Z ⪰ 0, w and the bias is convex, touches the objective at the parameters and
+majorizes it. The parameters are a stationary point of the capped objective, in the sense of its
+subdifferential, if and only if they minimize this problem. The relative gap bounds the decrease by another
+exact step; without caps, it proves optimality.
 
-The slopes α_n of the dual are free in [−1, 1] at kinks. They are computed from the parameters alone, by least
+The slopes α_n of the dual are free in [−1, 1] at kinks. They are computed only from the parameters, by least
 squares on the gradients that vanish at the minimum: in w, in the bias, and in the range of Z. The result is
-made feasible, so that the gap is an upper bound. The dual is over all Z of at most twice the trace of the
-present one, which includes a neighbourhood of it.
+made feasible; the gap is therefore an upper bound. The dual is over all Z with at most twice the current
+trace, which includes a neighbourhood.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from ..parameters import Parameters
 from ..problem import Problem
 from .duality import balance
 
-# Excesses up to these shares of a typical target are treated as kinks, or smoothed: which one proves a point
-# stationary depends on the accuracy of its solver.
+# Excesses up to these fractions of a typical target are treated as kinks, or smoothed; which of them proves
+# stationarity depends on the accuracy of the solver.
 _AT_KINK = (1e-6, 1e-4, 1e-3)
 _SMOOTHINGS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-# The largest least-squares problem, in entries, and the most features for which Z is used as a matrix.
+# The maximum size of a least-squares problem, and the maximum number of features for which Z is used as a
+# matrix.
 _ENTRIES, _FEATURES = 4_000_000, 600
 _SCALES = (1.0, 1.0 - 1e-12, 1.0 - 1e-9, 1.0 - 1e-6, 1.0 - 1e-3, 0.9, 0.5)
 
 
 def tangent_gap(problem: Problem, parameters: Parameters) -> float:
-    """Return (F − D)/F, from 0 where no tangent step lowers the objective F, to 1; D bounds all of them."""
+    """Return (F − D)/F, from 0 if no tangent step decreases the objective F, to 1; D is a lower bound."""
     objective = problem.objective(parameters)
     if not np.isfinite(objective):
         return float("inf")
@@ -48,7 +49,7 @@ def tangent_gap(problem: Problem, parameters: Parameters) -> float:
 
 
 def _bound(problem: Problem, parameters: Parameters) -> float:
-    """Return the best bound found of the tangent problem at the parameters from below."""
+    """Return the best lower bound found on the tangent problem at the parameters."""
     model, kinks, half = problem.model, problem.loss.majoriser, smooth_part(problem.loss)
     P, values = eigenform(parameters.P, parameters.multipliers)
     free: Any = model.free(values)  # type: ignore[attr-defined]
@@ -103,7 +104,7 @@ def _bound(problem: Problem, parameters: Parameters) -> float:
 def _on_weights(
     problem: Problem, X: Any, alpha: np.ndarray, free: np.ndarray, radius: float
 ) -> Callable[[float], float]:
-    """Return a bound, as a function of s, of the conjugate of the penalty on Z at −s·A*α."""
+    """Return a bound on the conjugate of the penalty on Z at −s·A*α, as a function of s."""
     strength = problem.lambda_p
     top = PairGradient(Design(X), alpha, True).lowest(1e-6)
     if problem.model.traced:  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
-"""The stationarity residual of a fit, recomputed from P, w, b, X and y alone.
+"""The stationarity residual of a fit, recomputed only from P, w, b, X and y.
 
-Shares no code with the coordinate and row solvers: plain matrix products, no caches, and no kernels except
+It shares no code with the coordinate and row solvers: plain matrix products, no caches, and no kernels except
 those of the losses.
 """
 
@@ -21,11 +21,11 @@ from ..problem import Problem
 from .duality import relative_gaps
 from .majoriser_gap import tangent_gap
 
-# Smoothings of kinks, as shares of a typical target: which one proves a point stationary depends on the
-# accuracy of its solver.
+# Smoothings of kinks, as fractions of a typical target; which of them proves stationarity depends on the
+# accuracy of the solver.
 _SMOOTHINGS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
-# Rows of P whose steps are computed at a time.
+# The number of rows of P whose steps are computed at a time.
 _ROWS = 10_000
 
 Forward = tuple[np.ndarray, np.ndarray | None]
@@ -37,11 +37,11 @@ def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray,
 
 
 def curvature(problem: Problem, parameters: Parameters, sums: np.ndarray | None = None) -> np.ndarray:
-    """Return the Lipschitz constant of the risk's derivative in every entry of P, shape (d, k).
+    """Return the Lipschitz constant of the derivative of the risk in every entry of P, shape (d, k).
 
-    That is μ/N Σ_n c_n (∂f(x_n)/∂p_js)², with μ = 1 where the loss has none: then it is only a scale. Where
-    f is not linear in the entry (homogeneous polynomials), it is the Gauss–Newton curvature, which scales the
-    step and no longer bounds it. `sums` are those of `fmviz.engine.models.Model.forward`.
+    This is μ/N Σ_n c_n (∂f(x_n)/∂p_js)², with μ = 1 as a mere scale if the loss has none. If f is not linear
+    in the entry (homogeneous polynomials), it is the Gauss–Newton curvature, which scales the step without
+    bounding it. `sums` are those of `fmviz.engine.models.Model.forward`.
     """
     total = problem.model.curvature(problem.design, parameters, problem.unit_weights, sums)
     total *= problem.mu / problem.design.n_samples
@@ -51,7 +51,7 @@ def curvature(problem: Problem, parameters: Parameters, sums: np.ndarray | None 
 def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
     """Return the certificate declared by the model: `stationarity`, `relative_gaps` or `tangent_gap`.
 
-    Of several machines it is the largest.
+    For several machines, it is the maximum.
     """
     return max(residual for residual, _ in problem.by_machine(certificates, parameters, thorough))
 
@@ -60,13 +60,13 @@ def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> 
 def certificates(
     problem: Problem, parameters: Parameters, thorough: bool = True, forward: Forward | None = None
 ) -> tuple[float, float | None]:
-    """Return `certify`, and a lower bound of it for the best possible bounds: None where it is exact.
+    """Return `certify`, and the value that the best possible bounds would give; None if it is exact.
 
-    The gap is a looser bound, for less work, where it need not be `thorough`. `forward` is the result of
-    `fmviz.engine.models.Model.forward` at the parameters, where it is available.
+    Without `thorough`, the gap is a looser but cheaper bound. `forward` is the result of
+    `fmviz.engine.models.Model.forward` at the parameters, if available.
 
-    Where the loss has kinks the residual is the least one of losses smoothed by a δ of at most 1e-4 of a
-    typical target: at such a point 0 is in the subdifferential once targets are moved by δ.
+    For losses with kinks, the residual is the minimum over losses smoothed by a δ of at most 1e-4 of a
+    typical target: at a stationary point of these, 0 is in the subdifferential after shifting targets by δ.
     """
     if problem.model.certificate == "majoriser":
         return tangent_gap(problem, parameters), None
@@ -82,18 +82,18 @@ def certificates(
 
 
 def stationarity(problem: Problem, parameters: Parameters, forward: Forward | None = None) -> float:
-    """Return the largest step of a coordinate or row minimisation from the parameters.
+    """Return the largest step of a coordinate or row minimization from the parameters.
 
-    For every entry of P (every row, where the penalty acts on rows) the objective is majorised by its
-    quadratic with the Lipschitz constant of the entry (the sum of those of the row), plus the penalty, and
-    minimised in closed form; the same for w and the bias. The result is the largest distance to these
-    minima, relative to the largest |P|, and for w and the bias to the largest of them: 0 at a stationary
-    point. For TI, CS, ℓ1 and ℓ2,1 stationary in every coordinate (row) means stationary for the whole
-    objective, since ∂Ω is a product of the coordinates' (rows') subdifferentials.
+    For every entry of P (or row, if the penalty acts on rows), the objective is majorized by a quadratic with
+    the Lipschitz constant of the entry (the sum over the row), plus the penalty, and minimized in closed
+    form; likewise for w and the bias. The result is the largest distance to these minima, relative to the
+    largest |P|, or for w and the bias to the largest of them: 0 at a stationary point. For TI, CS, ℓ1 and
+    ℓ2,1, stationarity in every coordinate (row) implies stationarity of the objective, since ∂Ω is a product
+    of the subdifferentials of the coordinates (rows).
 
-    Where Ω does not split along entries or rows (Ω_*), the step of an entry is that of the subgradient of
-    least norm that the penalty finds, over the Lipschitz constant: an upper bound, 0 only at a
-    stationary point of the whole objective.
+    If Ω is not separable along entries or rows (Ω_*), the step of an entry is the smallest subgradient found
+    by the penalty divided by the Lipschitz constant: an upper bound, 0 only at a stationary point of the
+    objective.
     """
     f, sums = problem.model.forward(problem.design, parameters) if forward is None else forward
     in_P, in_w, in_bias = problem.model.gradient(problem.design, parameters, problem.slope(f), sums)
@@ -136,13 +136,14 @@ def _closed_step(
     if penalty.row_wise:
         h = h.sum(axis=1, keepdims=True)
     step = 0.0
-    # Not all rows at a time: for many features the arrays are large.
+    # In blocks of rows, since for many features the arrays are large.
     for begin in range(0, len(P), _ROWS):
         some = slice(begin, begin + _ROWS)
         own, at = P[some], t[some] if np.ndim(t) and len(t) == len(P) else t
         u = np.where(h[some] > 0, h[some] * own - gradient[some], 0.0)
         bend = np.broadcast_to(h[some] + shrink[some] + 2.0 * strength * penalty.quad, own.shape)
-        # Without curvature and penalty an entry has no effect and stays; with a threshold alone it goes to 0.
+        # Without curvature and penalty, an entry has no effect and stays; with only a threshold, it becomes
+        # 0.
         Q = np.where(np.broadcast_to(at, own.shape) > 0, 0.0, own)
         Q = np.divide(shrunk(u, at, penalty.row_wise), bend, out=Q, where=bend > 0)
         step = max(step, float(np.abs(own - Q).max()))
@@ -160,7 +161,7 @@ def _least_subgradient_step(
     residual = penalty.residual(-gradient - shrink * P, P, strength)
     bend = h + shrink
     largest = float(bend.max()) or strength or 1.0
-    # Entries without curvature would turn rounding errors into steps.
+    # Without curvature, rounding errors would become steps.
     return float((np.abs(residual) / np.maximum(bend, 1e-6 * largest)).max())
 
 

@@ -1,8 +1,8 @@
-"""Search for the products of m features of the largest |weight| in Σ_s c_s Π_t ⟨u_s^t, x⟩ without a tensor.
+"""Find the products of m features with the largest |weight| in Σ_s c_s Π_t ⟨u_s^t, x⟩ without a tensor.
 
-The product of m distinct features is multiplied there by the sum, over all assignments of them to the m
+The weight of a product of m distinct features is the sum, over all assignments of the features to the m
 factors, of the products of their entries: Σ_s c_s times the permanent of an m × m matrix ([B] Lemma 6). A
-product with repetitions counts each of its different arrangements once.
+product with repetitions counts each of its distinct arrangements once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def search(
 ):
     """Find the sets of m rows with the largest |weight|; return their number, or -1 if too slow.
 
-    `factors` and `used` have shape (d, f, k), f = 1 where all factors are the same; `features`, (top, m), and
-    `weights`, (top,), take the result in no order; `sizes` and `slots`, (top,), are a heap. ``sums[t, S]``
-    holds for every column the sum over all assignments of the t rows taken so far to the factors in the set
-    S, and `alive` whether there is one without a 0. By Hölder's inequality, all sets below a branch with t
-    rows have at most the weight (m − t)! Σ_S ‖sums[t, S]‖_{m/t}·``norms[j]``^{m−t}, with `norms` the largest
-    ‖u_i‖_m of the rows i ≥ j; norms are weighted by |c_s|, and ``assignments[t]`` is t!, or 1 for f = 1. The
-    branch ends where that is no larger than the smallest weight kept.
+    `factors` and `used` have shape (d, f, k), f = 1 if all factors are equal; `features`, (top, m), and
+    `weights`, (top,), receive the unordered result; `sizes` and `slots`, (top,), are a heap. ``sums[t, S]``
+    contains for every column the sum over all assignments of the t rows chosen so far to the factors in the
+    set S, and `alive` whether any of them has no 0. By Hölder's inequality, all sets below a branch with t
+    rows have at most the weight (m − t)! Σ_S ‖sums[t, S]‖_{m/t}·``norms[j]``^{m−t}, where `norms` is the
+    largest ‖u_i‖_m of the rows i ≥ j; norms are weighted by |c_s|, and ``assignments[t]`` is t!, or 1 for f =
+    1. A branch ends if this is not larger than the smallest weight kept.
     """
     d, kinds, k = factors.shape
     top, degree = features.shape
@@ -99,8 +99,8 @@ def check_room(what: str, numbers: int) -> None:
     needed, free = 8.0 * numbers, available_bytes()
     if needed > free:
         raise ValueError(
-            f"{what} need {in_words(needed)}, and {in_words(free)} are free. Ask for fewer: give `top`, or "
-            "the features that matter alone."
+            f"{what} need {in_words(needed)}, but only {in_words(free)} are free. Request fewer: set `top`, "
+            "or use only the relevant features."
         )
 
 
@@ -115,41 +115,41 @@ def largest_products(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the used products of m features and their weights in Σ_s c_s Π_t ⟨u_s^t, x⟩, largest first.
 
-    The search is exact: rows are taken by descending norm, and a branch ends where no product below it can be
-    among the `top`. In the worst case, without `top` or where all rows are alike, it visits every used
-    product. Where few weights are large, it visits little more than those.
+    The search is exact: rows are visited by descending norm, and a branch ends if no product below it can be
+    among the `top`. In the worst case, without `top` or for similar rows, it visits every used product. If
+    few weights are large, it visits little more than these.
 
     Parameters
     ----------
     factors : (f, d, k) ndarray
-        U¹, …, U^m with f = m; or with f = 1 the one matrix that is every factor, whose products are then
-        counted in one arrangement alone.
+        U¹, …, U^m with f = m; or with f = 1 a matrix used for every factor, whose products are then counted
+        in a single arrangement.
     coefficients : (k,) ndarray
-        c_s.
+        The coefficients c_s.
     order : int
-        m.
+        The order m.
     top : int, optional
-        The most products to return; without it all. Ties for the last place are broken arbitrarily.
+        The maximum number of products; by default all. Ties for the last place are broken arbitrarily.
     repeated : bool
-        Whether a feature may occur in a product more than once; a product is then divided by the factorials
-        of its repetitions.
+        Whether features may be repeated in a product; a product is then divided by the factorials of its
+        repetitions.
     effort : float
-        The most multiplications.
+        The maximum number of multiplications.
 
     Returns
     -------
     features : (n, m) int ndarray
         The features of each product, ascending; from the largest |weight| to the smallest, ties by these.
     weight : (n,) float ndarray
-        Its weight. A product is used where its features can be assigned to the factors of some column with
-        all entries non-zero, so a weight may be 0 by cancellation.
+        The weights. A product is used if its features can be assigned to the factors of a column with all
+        entries non-zero; its weight may still be 0 by cancellation.
 
     Raises
     ------
     ValueError
-        If the result does not fit into memory, or the search takes more effort.
+        If the result does not fit into memory, or the search exceeds the effort.
     """
-    # By a power of two, so that no power of a small number vanishes.
+    # By a power of two, to prevent underflow of powers.
     exponent = int(np.frexp(np.abs(factors).max(initial=0.0))[1])
     rows = np.ldexp(factors, -exponent).transpose(1, 0, 2)
     norms = ((np.abs(rows) ** order @ np.abs(coefficients)) ** (1.0 / order)).max(axis=1)
@@ -172,7 +172,7 @@ def largest_products(
     if count < 0:
         raise ValueError(
             f"Ranking the products of {order} among {by.size:,} features takes more than {effort:.3g} "
-            "multiplications: too many weights are of like size. Ask for a smaller top, or fit with a larger "
+            "multiplications: too many weights are of similar size. Use a smaller top, or fit with a larger "
             "lambda_sparse."
         )
     features, values = np.sort(by[features[:count]], axis=1), np.ldexp(values[:count], exponent * order)

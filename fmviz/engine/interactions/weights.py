@@ -1,8 +1,8 @@
-"""The interactions of one order of any model: entries, slices, matrices, rankings and counts.
+"""The interactions of a given order of any model: entries, slices, matrices, rankings and counts.
 
-The weight of a set S of m features is a multiple of an entry of a symmetric tensor: of Σ_s c_s p_s ⊗ … ⊗ p_s,
-so Σ_s c_s Π_{j∈S} p_js, or of a lifted model's symmetrised Σ_s c_s u_s¹ ⊗ … ⊗ u_s^m. Pairs are read block by
-block without forming W.
+The weight of a set S of m features is a multiple of an entry of a symmetric tensor: Σ_s c_s p_s ⊗ … ⊗ p_s,
+with entries Σ_s c_s Π_{j∈S} p_js, or the symmetrized Σ_s c_s u_s¹ ⊗ … ⊗ u_s^m of a lifted model. Pairs are
+read block by block without forming W.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..penalties.higher_order import elementary_sums
 from .search import check_room, largest_products
 
 _WORK = 1.4e8
-"""The most products a column in a ranking: all triples of 512 features."""
+"""The maximum number of products per column in a ranking: all triples of 512 features."""
 
 
 class Ranking(NamedTuple):
@@ -39,9 +39,9 @@ class Ranking(NamedTuple):
     weight : (t,) float ndarray
         Their weights.
     total : int
-        The number of used pairs that pass the filters; of larger sets, t.
+        The number of used pairs that pass the filters; t for larger sets.
     siblings : int
-        The number of pairs excluded because both features are of one attribute.
+        The number of pairs excluded because both features belong to the same attribute.
     """
 
     sets: np.ndarray
@@ -51,28 +51,28 @@ class Ranking(NamedTuple):
 
 
 def nothing() -> None:
-    """Do nothing between two strips of W."""
+    """Do nothing between strips of W."""
 
 
 def never_zero(values: np.ndarray) -> np.ndarray:
-    """Replace 0 by the least positive number, so that a cancelled or underflown interaction stays used."""
+    """Replace 0 by the smallest positive number, to keep cancelled or underflowed interactions used."""
     return np.where(values == 0, np.nextafter(0.0, 1.0), values)
 
 
 def tile_edges(n_features: int, n_tiles: int) -> np.ndarray:
-    """Return the first feature of every tile and `n_features` at the end, shape (n_tiles + 1,)."""
+    """Return the first feature of every tile, followed by `n_features`, shape (n_tiles + 1,)."""
     n_tiles = max(1, min(n_tiles, n_features))
     return (np.arange(n_tiles + 1) * n_features) // n_tiles
 
 
 @dataclass(frozen=True, eq=False)
 class PairWeights(ABC):
-    """A symmetric W that is 0 except in some rows and columns, without its diagonal.
+    """Symmetric W that is 0 except in some rows and columns, without its diagonal.
 
     Attributes
     ----------
     rows : (n,) int ndarray
-        The features with an entry, ascending. Methods count places among them.
+        The features with an entry, ascending. Methods use positions in this array.
     n_features : int
         The number d of all features.
     """
@@ -81,10 +81,10 @@ class PairWeights(ABC):
     n_features: int
 
     def block(self, at: Any, to: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights between two lists of places, and which of the pairs are used.
+        """Return the weights between two lists of positions, and which of the pairs are used.
 
-        A pair is used by the structure of the parameters, exactly, also where its weight cancels to 0; a
-        feature is no pair with itself. Weights of pairs that are not used are 0.
+        Use is determined exactly by the structure of the parameters, even if a weight cancels to 0; a feature
+        does not form a pair with itself. The weights of unused pairs are 0.
         """
         weight, used = self._entries(at, to)
         every = np.arange(self.rows.size)
@@ -93,10 +93,10 @@ class PairWeights(ABC):
 
     @abstractmethod
     def _entries(self, at: Any, to: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return what `block` does, squares included; the arrays may be written to."""
+        """Like `block`, including squares; the arrays are writable."""
 
     def squares(self) -> np.ndarray | None:
-        """Return the weight of x_j² for every row, shape (n,), or None where f has no squares."""
+        """Return the weight of x_j² for every row, shape (n,), or None if f has no squares."""
         return None
 
     def among(self, features: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +112,7 @@ class PairWeights(ABC):
         return weight, used
 
     def _strips(self, between: Callable[[], None] = nothing) -> Iterator[slice]:
-        # Rows of W that are processed together, with about so many entries.
+        # The approximate number of entries of rows of W processed together.
         step = max(1, min(512, 2_000_000 // max(1, self.rows.size)))
         for begin in range(0, self.rows.size, step):
             between()
@@ -121,9 +121,9 @@ class PairWeights(ABC):
     def upper(
         self, between: Callable[[], None] = nothing
     ) -> Iterator[tuple[slice, slice, np.ndarray, np.ndarray]]:
-        """Yield W above its diagonal in strips: places of rows and columns, weights, and which are used.
+        """Yield W above its diagonal in strips: positions of rows and columns, weights, and which are used.
 
-        `between` is called before each, and may raise to end it.
+        `between` is called before each strip, and may raise to stop.
         """
         for at in self._strips(between):
             to = slice(at.start, self.rows.size)
@@ -144,11 +144,11 @@ class PairWeights(ABC):
         Parameters
         ----------
         top : int, optional
-            At most so many; without it all.
+            The maximum number; by default all.
         codes : (d,) int ndarray, optional
             The attribute of every feature; pairs within an attribute are excluded.
         hits : sequence of (d,) bool ndarray
-            At least one feature of every pair must be in each of these.
+            Masks, each of which must contain at least one feature of every pair.
         between : callable
             See `upper`.
         """
@@ -184,8 +184,7 @@ class PairWeights(ABC):
         Returns
         -------
         (t, t) float64 ndarray
-            Per tile the weight of largest magnitude, with its sign. It is 0 if and only if no pair of the
-            tile is used.
+            The signed weight of largest magnitude in each tile; 0 if and only if no pair of the tile is used.
         """
         edges = tile_edges(self.n_features, n_tiles)
         high, low = np.zeros((edges.size - 1,) * 2), np.zeros((edges.size - 1,) * 2)
@@ -204,7 +203,7 @@ class PairWeights(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GivenPairs(PairWeights):
-    """Pair weights given by a parameter W; a pair is used where its entry is not 0.
+    """Pair weights given by a parameter W; pairs with a non-zero entry are used.
 
     Attributes
     ----------
@@ -229,10 +228,10 @@ class GivenPairs(PairWeights):
 
 @dataclass(frozen=True, eq=False)
 class Interactions(PairWeights):
-    """The interactions of one order, represented by factors; columns and rows without any are dropped.
+    """The interactions of an order, represented by factors; columns and rows without any are dropped.
 
-    `PairWeights` are those of order 2, or of a slice at m − 2 features: a pair is used where its two rows
-    share a column in which neither is 0.
+    `PairWeights` represent order 2, or a slice at m − 2 features: a pair is used if its two rows share a
+    column in which both are non-zero.
 
     Attributes
     ----------
@@ -241,15 +240,15 @@ class Interactions(PairWeights):
     n_features : int
         The number d of all features.
     order : int
-        The number m of features that interact.
+        The number m of interacting features.
     factors : (f, n, k) ndarray
         The rows of the factors: of P with f = 1, or of U¹, …, U^m of a lifted model with f = m.
     coefficients : (k,) ndarray
-        c_s.
+        The coefficients c_s.
     repeats : bool
-        Whether a feature may occur in a product several times, as in ⟨p, x⟩^m.
+        Whether features may be repeated in a product, as in ⟨p, x⟩^m.
     multiplicity : int
-        How often the product of m distinct features is counted: m! in ⟨p, x⟩^m, 1 for the tensor's entries.
+        The multiplicity of a product of m distinct features: m! in ⟨p, x⟩^m, 1 for tensor entries.
 
     Examples
     --------
@@ -287,16 +286,16 @@ class Interactions(PairWeights):
         P : (d, k) array_like
             The factors.
         order : int
-            m, from 2 to 10.
+            The order m, from 2 to 10.
         coefficients : (k,) array_like, optional
-            c_s; ones by default.
+            The coefficients c_s; ones by default.
         repeats : bool
-            Whether features repeat in the kernel, ⟨p_s, x⟩^m, so that products are counted m! times.
+            Whether the kernel repeats features, ⟨p_s, x⟩^m, which counts products m! times.
 
         Raises
         ------
         ValueError
-            If something is out of range.
+            If an argument is out of range.
         """
         values, m = finite_matrix("P", P), whole_number("order", order, 2, 10)
         d, k = values.shape
@@ -309,23 +308,23 @@ class Interactions(PairWeights):
         return cls(np.arange(d), d, m, values[None], weights, repeats, factorial(m) if repeats else 1)
 
     def _places(self, features: Sequence[int]) -> list[int]:
-        """Return the places of distinct features among the rows; [] where one has no entry."""
+        """Return the positions of distinct features among the rows; [] if one has no entry."""
         for feature in features:
             whole_number("feature", feature, 0, self.n_features - 1)
         if not len(features) or len(set(features)) < len(features):
-            raise ValueError(f"{list(features)!r} must name at least one feature, and none twice.")
+            raise ValueError(f"{list(features)!r} must contain at least one feature, without repetition.")
         where = {int(feature): place for place, feature in enumerate(self.rows)}
         return [where[j] for j in features] if all(j in where for j in features) else []
 
     @property
     def _scale(self) -> float:
-        """The weight of a product over the sum of all its assignments to the factors."""
+        """The weight of a product divided by the sum over all its assignments to the factors."""
         return self.multiplicity / factorial(len(self.factors))
 
     def at(self, features: Sequence[int]) -> Interactions:
-        """Return the entries of the slice at some features, which every factor takes in turn.
+        """Return the slice at some features, summed over their assignments to the factors.
 
-        Rows of these features are left out, unless features may repeat.
+        Rows of these features are omitted unless features may repeat.
         """
         places, factors = self._places(features), self.factors
         coefficients = self.coefficients if places else np.zeros_like(self.coefficients)
@@ -351,7 +350,7 @@ class Interactions(PairWeights):
 
     @cached_property
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """L and R of the pairs' weights L Rᵀ; L is 0 only where factors are."""
+        """L and R of the pair weights L Rᵀ; L is 0 only where factors are."""
         factors = np.hstack([*self.factors])
         weights = np.tile(self.coefficients * self._scale, len(self.factors))
         return np.where(factors != 0, never_zero(factors * weights), 0.0), np.hstack([*self.factors[::-1]])
@@ -364,9 +363,9 @@ class Interactions(PairWeights):
         return 0.5 * np.multiply(*self._sides).sum(axis=1) if self.repeats else None
 
     def matrix(self) -> np.ndarray:
-        """Return the weights of all pairs, shape (d, d), 0 where none is used.
+        """Return the weights of all pairs, shape (d, d), 0 if unused.
 
-        The diagonal has the entries of the tensor, which are of no use where features do not repeat.
+        The diagonal has the entries of the tensor, which are irrelevant unless features repeat.
         """
         check_room(
             f"The weights of {self.n_features:,} × {self.n_features:,} features", 3 * self.n_features**2
@@ -379,7 +378,7 @@ class Interactions(PairWeights):
     def within(self, work: float = _WORK, most: int | None = None) -> Interactions:
         """Return the interactions of the rows with the largest entries.
 
-        These are as many as can be ranked with this much work, and at most `most`.
+        Their number is at most `most` and limited by the work of ranking them.
         """
         n = self.rows.size if most is None else min(most, self.rows.size)
         while n > self.order and comb(n, self.order - 2) * float(n) ** 2 > work:
@@ -393,7 +392,7 @@ class Interactions(PairWeights):
         return float(self._only(features).weight.sum())
 
     def uses(self, features: Sequence[int]) -> bool:
-        """Return whether a set of m distinct features is used, by structure."""
+        """Return whether a set of m distinct features is structurally used."""
         return self._only(features).weight.size > 0
 
     def _only(self, features: Sequence[int]) -> Ranking:
@@ -421,13 +420,13 @@ class Interactions(PairWeights):
         top, codes, hits, between
             See `PairWeights.ranked`; larger sets have no filters.
         repeated : bool
-            Whether to list products in which a feature is repeated, too, where there are such.
+            Whether to also list products with repeated features, if the model has them.
 
         Raises
         ------
         ValueError
-            If the result does not fit into memory, or the search takes long; see
-            `fmviz.engine.interactions.search.largest_products`. Results of `within` need neither.
+            If the result does not fit into memory, or the search takes too long; see
+            `fmviz.engine.interactions.search.largest_products`. Not raised for results of `within`.
         """
         if self.order == 2 and not (repeated and self.repeats):
             return super().ranked(top, codes, hits, between)
@@ -437,11 +436,11 @@ class Interactions(PairWeights):
         return Ranking(self.rows[places], weight * self._scale, weight.size)
 
     def total(self) -> float:
-        """Return the sum of all products of the order, those with repeated features included."""
+        """Return the sum of all products of the order, including those with repeated features."""
         if self.repeats:
             sums = self.factors.sum(axis=1).prod(axis=0) ** (self.order // len(self.factors))
         else:
-            # Lifted models without repetition have pairs alone, which are listed one by one.
+            # Lifted models without repetition have only pairs, which are enumerated.
             sums = elementary_sums(self.factors[0], self.order)[self.order]
         return float(sums @ self.coefficients)
 
@@ -449,7 +448,7 @@ class Interactions(PairWeights):
 def orders_of(model: Model) -> tuple[int, ...]:
     """Return the orders whose interactions can be listed; () for a model without factors.
 
-    All subsets have every order; pairs and triples are shown.
+    All subsets have every order; pairs and triples are listed.
     """
     if model.lifted:
         return (model.degree,)  # type: ignore[attr-defined]
@@ -460,23 +459,23 @@ def orders_of(model: Model) -> tuple[int, ...]:
 
 
 def interactions_of(model: Model, parameters: Any, order: int = 2, *, entries: bool = False) -> Interactions:
-    """Return the interactions of one order; those of the first output of a model of several.
+    """Return the interactions of an order, for the first output if there are several.
 
     Parameters
     ----------
     model : Model
         A model with this order among its `orders_of`.
     parameters : Parameters or fmviz.lab.background.thinned.Thinned
-        Its parameters, or the `values` of some `rows` of P.
+        The parameters, or the `values` of some `rows` of P.
     order : int
-        m.
+        The order m.
     entries : bool
-        Whether weights are entries of the tensor also where f counts every product m! times.
+        Whether weights are tensor entries even if f counts every product m! times.
 
     Raises
     ------
     ValueError
-        If the model has no interactions of this order, with a sentence.
+        If the model has no interactions of this order.
 
     Examples
     --------
@@ -492,8 +491,8 @@ def interactions_of(model: Model, parameters: Any, order: int = 2, *, entries: b
     if order not in orders_of(model):
         has = " or ".join(map(str, orders_of(model)))
         raise ValueError(
-            f"This model, {model.label.lower()}, multiplies {has} features at a time and has no weights of "
-            f"{'pairs' if order == 2 else f'sets of {order}'}. “One row” takes its predictions apart, and "
+            f"This model, {model.label.lower()}, has products of {has} features and no weights of "
+            f"{'pairs' if order == 2 else f'sets of {order}'}. “One row” explains its predictions, and "
             "Train shows its sets of features."
         )
     if isinstance(parameters, Parameters):
@@ -525,29 +524,29 @@ def pairs_of(model: Model, parameters: Any, *, entries: bool = False) -> PairWei
 def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
     """Return (λ, P) with orthonormal columns and P diag(λ) Pᵀ = W: the reduced eigendecomposition.
 
-    For lifted factors and columns W, shape (d, d), is not formed: ½(UVᵀ + VUᵀ) is P diag(±1) Pᵀ with
-    P = ½[U + V, U − V], and a QR decomposition of P reduces it to the eigenproblem of a matrix of 2r rows at
-    most; so O(d·r²) for r columns (compare [B] Section 5.2). Then Σ|λ_s|‖p_s‖² = ‖W‖_tr, the least that any
-    (λ, P) or (U, V) of this W can cost ([B] Lemmas 9 and 10): the objective of a fitted `expansion` there is
-    at most that of the lifted model.
+    For lifted factors and columns, W, shape (d, d), is not formed: ½(UVᵀ + VUᵀ) is P diag(±1) Pᵀ with
+    P = ½[U + V, U − V], and a QR decomposition of P reduces it to the eigenproblem of a matrix with at most
+    2r rows: O(d·r²) for r columns (compare [B] Section 5.2). Then Σ|λ_s|‖p_s‖² = ‖W‖_tr, the minimum cost of
+    any (λ, P) or (U, V) with this W ([B] Lemmas 9 and 10): the objective of the fitted `expansion` at this
+    point is at most that of the lifted model.
 
     Parameters
     ----------
     model : Model or str
-        A model of second order, or its name for its defaults.
+        A second-order model, or its name for default settings.
     parameters : Parameters
         Lifted factors, columns with or without coefficients, or W.
 
     Returns
     -------
     fmviz.engine.snapshot.Parameters
-        P, shape (d, k), with k the rank of W, and the coefficients λ by falling |λ_s|; w and the bias as
-        given. Rows of unused features are exactly 0.
+        P, shape (d, k), where k is the rank of W, and the coefficients λ by descending |λ_s|; w and the bias
+        are unchanged. Rows of unused features are exactly 0.
 
     Raises
     ------
     ValueError
-        If the model is not of second order.
+        If the model is not a second-order model.
 
     Examples
     --------
@@ -565,8 +564,8 @@ def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
     if model.order != 2:
         orders = "all orders" if model.order is None else f"order {model.order}"
         raise ValueError(
-            f"{model.label} has interactions of {orders}, whose weights are a tensor, not a matrix: there is "
-            "no eigendecomposition of it. Choose a model of order 2."
+            f"{model.label} has interactions of {orders}, whose weights form a tensor without an "
+            "eigendecomposition. Choose a model of order 2."
         )
     if parameters.W is not None:
         columns, values = eigenform_of_weights(parameters.W)

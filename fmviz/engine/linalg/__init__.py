@@ -10,7 +10,7 @@ import numpy as np
 def conjugate_gradients(
     product: Callable[[np.ndarray], np.ndarray], right: np.ndarray, tol: float, most: int
 ) -> np.ndarray:
-    """Return x with ‖product(x) − right‖ ≤ tol·‖right‖, or the last one before a direction without curvature.
+    """Return x with ‖product(x) − right‖ ≤ tol·‖right‖, or the last x before a direction without curvature.
 
     The product is with a symmetric matrix; x and the right-hand side have any shape.
     """

@@ -1,4 +1,4 @@
-"""Descent directions at P = 0: maximise the λ below which the objective falls along a column."""
+"""Descent directions at P = 0: maximize the λ below which the objective decreases along a column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ASCENT_STEPS = 400
 
 
 def pair_starts(A: np.ndarray) -> list[np.ndarray]:
-    """Return the best column for each pair of largest |A_ij| alone."""
+    """Return the best column with two entries for each of the pairs of largest |A_ij|."""
     d = A.shape[0]
     size = np.triu(np.abs(A), 1)
     flat = np.argsort(-size, axis=None, kind="stable")[: min(_PAIRS, d * (d - 1) // 2)]
@@ -28,25 +28,25 @@ def descent_direction(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray
     Parameters
     ----------
     A : (d, d) ndarray
-        −½G, the gradient of the risk in a symmetric W, negative, of zero diagonal.
+        −½G, the negative gradient of the risk in a symmetric W, with zero diagonal.
     lambda_p : float
-        λ_p.
+        The strength λ_p.
     pairs : bool
-        Whether ω(W) = Σ_{i<j} |w_ij|, rather than Σ_ij |w_ij|; see `fmviz.engine.starts.zero_threshold`.
+        Whether ω(W) is Σ_{i<j} |w_ij| instead of Σ_ij |w_ij|; see `fmviz.engine.starts.zero_threshold`.
     v : (d,) ndarray
         The start.
 
     Returns
     -------
     ratio : float
-        The λ below which the objective falls along v.
+        The λ below which the objective decreases along v.
     v : (d,) ndarray
-        Of any length.
+        The direction, of any norm.
     """
     if not pairs:
         v = _on_ball(A - lambda_p * np.eye(len(A)), v)
         return _ratio(A, lambda_p, False, v), v
-    # With ω = ½(‖v‖₁² − ‖v‖²) the ratio is above t where vᵀ(M + ½tI)v > ½t‖v‖₁² (Dinkelbach).
+    # With ω = ½(‖v‖₁² − ‖v‖²), the ratio is above t if vᵀ(M + ½tI)v > ½t‖v‖₁² (Dinkelbach).
     best = _ratio(A, lambda_p, True, v)
     for _ in range(20 if np.isfinite(best) else 0):
         v_next = _on_ball(A + (0.5 * best - lambda_p) * np.eye(len(A)), v)
@@ -66,7 +66,7 @@ def _ratio(A: np.ndarray, lambda_p: float, pairs: bool, v: np.ndarray) -> float:
 
 
 def _on_ball(M: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return a local maximum of vᵀMv over ‖v‖₁ = 1, by exact steps from one vertex of the ball to another."""
+    """Return a local maximum of vᵀMv over ‖v‖₁ = 1, by exact steps between vertices of the ball."""
     v = v / np.abs(v).sum()
     product = M @ v
     for _ in range(_ASCENT_STEPS):

@@ -1,7 +1,7 @@
-r"""Symmetric matrices of low rank, W = P diag(λ) Pᵀ, and the gradient in W as an operator.
+r"""Symmetric low-rank matrices, W = P diag(λ) Pᵀ, and the gradient in W as an operator.
 
-The gradient of Σ_n α_n f(x_n) in a symmetric W is Xᵀ diag(α) X where f(x) = xᵀWx, and half of that with a
-zero diagonal where f(x) = Σ_{i<j} w_ij x_i x_j.
+The gradient of Σ_n α_n f(x_n) in a symmetric W is Xᵀ diag(α) X if f(x) = xᵀWx, and half of it with a zero
+diagonal if f(x) = Σ_{i<j} w_ij x_i x_j.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import scipy.sparse as sp
 
 from ..design import Design
 
-# Up to so many features a d × d matrix is cheaper than a Lanczos iteration, and its eigenvalues are exact.
+# The number of features up to which a d × d matrix is cheaper than a Lanczos iteration, with exact
+# eigenvalues.
 _SMALL = 200
-# The same bound for an extreme eigenvalue that need not be the largest in absolute value.
+# The same bound for an extreme eigenvalue that is not necessarily the largest in absolute value.
 _LARGE = 600
-# Up to so many features the gradient is stored as a matrix.
+# The number of features up to which the gradient is stored as a matrix.
 DENSE = 2_000
-# Columns of the gradient that are computed together beyond that.
+# The number of columns of the gradient computed together for more features.
 _BLOCK = 1_024
 _ROUNDING = 1e-9
 
@@ -28,8 +29,8 @@ _ROUNDING = 1e-9
 def eigenform(P: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (Q, λ) with Q diag(λ) Qᵀ = P diag(coefficients) Pᵀ, by a QR decomposition of P.
 
-    With it ‖W‖_tr = Σ|λ_s|. For W = ½(UVᵀ + VUᵀ) of the lifted form ([B] Section 5.2) it takes
-    P = ½[U + V, U − V] and coefficients 1 and −1.
+    Then ‖W‖_tr = Σ|λ_s|. For W = ½(UVᵀ + VUᵀ) of the lifted form ([B] Section 5.2), use P = ½[U + V, U − V]
+    and coefficients 1 and −1.
 
     Parameters
     ----------
@@ -41,8 +42,8 @@ def eigenform(P: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.n
     Returns
     -------
     Q : (d, r) ndarray
-        Orthonormal columns, r ≤ min(d, k); rows that are zero in all columns with a coefficient are exactly
-        zero.
+        Orthonormal columns, r ≤ min(d, k); rows that are zero in all columns with a non-zero coefficient are
+        exactly zero.
     λ : (r,) ndarray
         The non-zero eigenvalues, largest absolute value first.
     """
@@ -55,7 +56,7 @@ def eigenform(P: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def orthonormal(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the QR decomposition of P, shape (d, k), in which zero rows of P are exactly zero in Q."""
+    """Return the QR decomposition of P, shape (d, k), with zero rows of P exactly zero in Q."""
     live = np.flatnonzero(P.any(axis=1))
     basis, R = np.linalg.qr(P[live])
     Q = np.zeros((P.shape[0], basis.shape[1]))
@@ -64,7 +65,7 @@ def orthonormal(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def eigenform_of_weights(W: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return (Q, λ) as `eigenform` does, of a symmetric W, shape (d, d); the `rank` largest only."""
+    """Return (Q, λ) as in `eigenform` for a symmetric W, shape (d, d), limited to the `rank` largest."""
     live = np.flatnonzero(W.any(axis=1))
     values, vectors = _leading_part(W[np.ix_(live, live)])
     Q = np.zeros((W.shape[0], values[:rank].size))
@@ -73,7 +74,7 @@ def eigenform_of_weights(W: np.ndarray, rank: int | None = None) -> tuple[np.nda
 
 
 def spectrum(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvalues of a symmetric S by falling absolute value, and their vectors as columns."""
+    """Return the eigenvalues of a symmetric S by descending absolute value, and their vectors as columns."""
     values, vectors = np.linalg.eigh(S)
     order = np.argsort(-np.abs(values), kind="stable")
     return values[order], vectors[:, order]
@@ -88,7 +89,7 @@ def _leading_part(small: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pair_gradient(X: Any, slope: np.ndarray, diagonal: bool) -> np.ndarray:
-    """Return the gradient of Σ_n slope_n f(x_n) in W, shape (d, d), of X, shape (N, d); see the module."""
+    """Return the gradient of Σ_n slope_n f(x_n) in W, shape (d, d), for X of shape (N, d); see the module."""
     if sp.issparse(X):
         G = (X.T @ sp.csc_array(X.multiply(slope[:, None]))).toarray()
     else:
@@ -130,7 +131,7 @@ class PairGradient:
         return pair_gradient(self._design.matrix, self._slope, self._diagonal)
 
     def largest_pair(self) -> tuple[float, int, int]:
-        """Return the largest |derivative| in a pair's weight, for both its entries in W, and the pair."""
+        """Return the largest |derivative| in a pair weight, counting both its entries in W, and the pair."""
         d = self._design.n_features
         if d > DENSE:
             return self._largest_in_blocks()
@@ -150,7 +151,7 @@ class PairGradient:
         best = (0.0, 0, 1)
         for begin in range(0, order.size, _BLOCK):
             columns = order[begin : begin + _BLOCK]
-            # The bound is a sum, too, and rounded.
+            # The bound is also a rounded sum.
             bound = bounds[columns[0]] * (1.0 + _ROUNDING)
             if bound < best[0] or bound == 0.0:
                 break
@@ -165,7 +166,7 @@ class PairGradient:
             values = np.where(own == other, 0.0, values)
             largest = float(values.max(initial=0.0))
             if largest >= best[0] and largest > 0.0:
-                # Of equal pairs the first.
+                # The first of equal pairs.
                 top = np.flatnonzero(values == largest)
                 i, j = min(np.sort([own[top], other[top]], axis=0).T.tolist())
                 best = min(best, (largest, i, j), key=lambda pair: (-pair[0], *pair[1:]))
@@ -179,18 +180,18 @@ class PairGradient:
         Parameters
         ----------
         count : int
-            The most eigenvalues.
+            The maximum number of eigenvalues.
         live : (m,) int ndarray
-            The features to include; the others' entries of the eigenvectors are exactly 0.
+            The features to include; entries of other features in the eigenvectors are exactly 0.
         start : (d,) ndarray
             The start of the Lanczos iteration.
         tol : float
-            Its relative accuracy; without effect on few features.
+            Its relative accuracy; no effect for few features.
 
         Returns
         -------
         (c,) ndarray, (d, c) ndarray
-            c ≤ count: none where the gradient is 0.
+            c ≤ count; none if the gradient is 0.
         """
         d = self._design.n_features
         count = min(count, live.size)
@@ -209,7 +210,7 @@ class PairGradient:
         return values[order], vectors
 
     def lowest(self, tol: float) -> float:
-        """Return minus the lowest eigenvalue, at least 0; of many features to the relative accuracy `tol`."""
+        """Return minus the smallest eigenvalue, at least 0; for many features, accurate to `tol`."""
         d = self._design.n_features
         live = np.arange(d)
         if d <= _LARGE:
@@ -220,7 +221,7 @@ class PairGradient:
     def _lanczos(
         self, count: int, live: np.ndarray, start: np.ndarray, tol: float, which: str = "LM"
     ) -> tuple[np.ndarray, np.ndarray]:
-        # Imported here, since only one model needs it, for many features.
+        # Imported here because only one model needs it, for many features.
         from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
         full = np.zeros(self._design.n_features)
@@ -235,15 +236,15 @@ class PairGradient:
         except ArpackNoConvergence as partial:
             return partial.eigenvalues, partial.eigenvectors
         except ArpackError:
-            # The start is in the null space, as it is where the gradient is 0.
+            # The start is in the null space, for example if the gradient is 0.
             return np.zeros(0), np.zeros((live.size, 0))
 
     def norm(self, tol: float) -> float:
         """Return the largest |eigenvalue|.
 
-        For many features it is that of a Lanczos iteration from a random start, plus its residual, at most
-        about `tol` of it: some eigenvalue lies in between. Without convergence it is the largest row sum of
-        |X|ᵀ diag|α| |X|, an upper bound.
+        For many features, it is the result of a Lanczos iteration from a random start plus its residual, of
+        relative size at most about `tol`: there is an eigenvalue in between. Without convergence, it is the
+        largest row sum of |X|ᵀ diag|α| |X|, an upper bound.
         """
         d = self._design.n_features
         live = np.arange(d)
@@ -262,9 +263,9 @@ class PairGradient:
 
 
 def features_of_pairs(design: Design, diagonal: bool) -> np.ndarray:
-    """Return the features that can have an interaction: those that are non-zero beside another one in a row.
+    """Return the features that can interact: those non-zero together with another feature in some row.
 
-    With `diagonal` squares count too, so that every feature with a non-zero entry is one.
+    With `diagonal`, squares also count: all features with a non-zero entry are included.
     """
     stored = design.matrix != 0
     beside = np.asarray(stored.sum(axis=1)).ravel() > (0 if diagonal else 1)

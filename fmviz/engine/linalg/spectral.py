@@ -1,7 +1,7 @@
-"""The trace norm of symmetric matrices, and the proximal operators of it and of it plus ‖·‖₁.
+"""The trace norm of symmetric matrices, and the proximal operators of this norm alone and plus ‖·‖₁.
 
-All of them act on a symmetric W, shape (d, d), through its eigendecomposition in O(d³): the singular values
-of a symmetric matrix are the absolute values of its eigenvalues.
+All use the eigendecomposition of a symmetric W, shape (d, d), in O(d³): the singular values of a symmetric
+matrix are the absolute values of its eigenvalues.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-# ρ over the ratio of the strengths to the largest entry; values from 50 to 500 perform alike.
+# ρ divided by the ratio of the strengths to the largest entry; values from 50 to 500 perform similarly.
 _BALANCE = 150.0
 
 
 def soft_threshold(V: np.ndarray, threshold: float) -> np.ndarray:
-    """Return prox of threshold·‖·‖₁: every entry moved towards 0 by `threshold`; zeros are exact."""
+    """Return the prox of threshold·‖·‖₁: soft thresholding with exact zeros."""
     return V - np.clip(V, -threshold, threshold)
 
 
@@ -31,7 +31,7 @@ def spectral_norm(W: np.ndarray) -> float:
 
 
 def prox_trace(V: np.ndarray, strength: float) -> np.ndarray:
-    """Return argmin_W ½‖W − V‖²_F + strength·‖W‖_tr: the eigenvalues shrunk, the eigenvectors kept.
+    """Return argmin_W ½‖W − V‖²_F + strength·‖W‖_tr, which shrinks eigenvalues and keeps eigenvectors.
 
     Rows and columns that are zero in V stay exactly zero.
     """
@@ -54,11 +54,11 @@ class SumOperator(NamedTuple):
     Attributes
     ----------
     W : (d, d) ndarray
-        The minimiser, with exact zeros.
+        The minimizer, with exact zeros.
     S : (d, d) ndarray
         The part of V − W in trace·∂‖W‖_tr; the remainder is in entries·∂‖W‖₁.
     rounds : int
-        Eigendecompositions made.
+        The number of eigendecompositions.
     """
 
     W: np.ndarray
@@ -78,7 +78,7 @@ def prox_trace_l1(
 ) -> SumOperator:
     r"""Return argmin_W ½‖W − V‖²_F + trace·‖W‖_tr + entries·‖W‖₁, both strengths positive.
 
-    The operator of a sum is not the operators applied in turn. W solves the problem just where
+    The operator of a sum is not the composition of the operators. W solves the problem if and only if
     W = soft(V − S, entries) = Z for some S in trace·∂‖Z‖_tr. The fixed point is found by Douglas–Rachford
     splitting (Eckstein and Bertsekas 1992): from x = Z + S/ρ,
 
@@ -90,18 +90,18 @@ def prox_trace_l1(
     Parameters
     ----------
     V : (d, d) ndarray
-        Symmetric.
+        A symmetric matrix.
     trace, entries : float
         The strengths of the two norms, > 0.
     S : (d, d) ndarray, optional
         A start: the S of a similar problem.
     rtol : float
-        It stops when the W of S and Z differ by at most `rtol` times the norm of V, or times ‖W − origin‖
-        where `origin` is given.
+        The iteration stops when the W from S and Z differ by at most `rtol` times the norm of V, or times
+        ‖W − origin‖ if `origin` is given.
     origin : (d, d) ndarray, optional
         See rtol.
     most : int
-        The most eigendecompositions.
+        The maximum number of eigendecompositions.
     """
     S = np.zeros_like(V) if S is None else S
     W = soft_threshold(V - S, entries)
@@ -121,7 +121,7 @@ def prox_trace_l1(
             break
         inner = soft_threshold((V + rho * Z - S) / (1.0 + rho), entries / (1.0 + rho))
         if rounds % 25 == 0:
-            # Residuals of the two copies and of S that are far apart ask for another ρ (Boyd et al. 2011).
+            # Very different residuals of the two copies and of S call for another ρ (Boyd et al. 2011).
             apart, moved = np.linalg.norm(inner - Z), rho * np.linalg.norm(Z - before)
             change = 4.0 if apart > 30.0 * moved else 0.25 if moved > 30.0 * apart else 1.0
             if change != 1.0:
@@ -135,8 +135,9 @@ def prox_trace_l1(
 class _Anderson:
     """Type-II Anderson acceleration of x ← F(x), F nonexpansive, with a short memory and a safeguard.
 
-    The residuals ‖F(x) − x‖ of plain steps never grow. Where that of a mixed point did, the plain step from
-    the previous point is taken instead and the memory is cleared; so the iteration converges as F's own.
+    The residuals ‖F(x) − x‖ of plain steps never increase. If the residual of a mixed point increases, the
+    plain step from the previous point replaces it and the memory is cleared; the iteration thus converges
+    like F.
     """
 
     def __init__(self, memory: int = 10) -> None:

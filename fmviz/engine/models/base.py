@@ -233,7 +233,7 @@ class Model(Bound):
         return Blockwise(penalty, tuple(parts)) if parts else penalty
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
-        """Return the column views of P for sweeps, from left to right; only for factorised models."""
+        """Return the column views of P for sweeps, from left to right; only for factorized models."""
         raise NotImplementedError
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
@@ -288,7 +288,7 @@ class Model(Bound):
         expected = model.shapes(features if d is None else d, columns // blocks if blocks else 1)
         for name in {**expected, **shapes}:
             wanted = (*stacked, *expected[name]) if name in expected else None
-            # Coefficients are absent where all are 1.
+            # Coefficients are absent if all are 1.
             if shapes.get(name) != wanted and not (name == "coefficients" and name not in shapes):
                 raise ValueError(f"{name} has shape {shapes.get(name)}, but {wanted} is expected")
 

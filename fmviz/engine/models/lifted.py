@@ -209,8 +209,8 @@ class Lifted(Model):
             return WhyNot(
                 "pairs_within_columns",
                 f"{penalty.label} sums over pairs of entries within the same columns of P, but here pair "
-                "weights are products of entries of different columns, u_s and v_s. Choose TI or CS, which "
-                "bound these products, ℓ₁ or ℓ₂,₁.",
+                "weights are products of entries of two different columns, u_s and v_s. Choose TI or CS, "
+                "which bound these products, ℓ₁ or ℓ₂,₁.",
             )
         return super().why_not(penalty)
 

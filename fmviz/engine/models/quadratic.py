@@ -92,10 +92,10 @@ class QuadraticRegression(Model):
             return None
         return WhyNot(
             "no_factors",
-            f"{solver.label} updates factors P, but the {self.label[0].lower()}{self.label[1:]} has none: "
-            "each pair has a separate weight in W, and the trace norm of W is not a sum over entries or "
-            "rows that could be minimized one at a time. Use exact_pgd or incremental_pgd, which update "
-            "all of W.",
+            f"{solver.label} updates factors P, but the {self.label[0].lower()}{self.label[1:]} has no "
+            "factors: each pair has a separate weight in W, and the trace norm of W is not a sum over "
+            "entries or rows that could be minimized one at a time. Use exact_pgd or incremental_pgd, which "
+            "update all of W.",
         )
 
     def penalty_words(self, penalty: Penalty) -> tuple[str, str]:
@@ -127,7 +127,7 @@ class QuadraticRegression(Model):
         return {"P": (d, 0), "w": (d,), "intercept": (), "W": (d, d)}
 
     def start(self, d: int, rank: int, init_scale: float, rng: np.random.Generator) -> Parameters:
-        """Return zeros: the objective is convex, and 0 is not stationary as it is for a machine."""
+        """Return zeros: the objective is convex, and 0 is not stationary as in a factorization machine."""
         return Parameters.of_weights(np.zeros((d, d)))
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:

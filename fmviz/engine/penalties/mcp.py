@@ -100,7 +100,7 @@ class MCP(Penalty):
         return float((size * (1.0 - 0.5 * size / self.gamma)).sum())
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
-        """Return a global minimiser, entry by entry."""
+        """Return a global minimizer, entry by entry."""
         Q = P.copy()
         shrink_all(Q, float(strength), (self.gamma,), Q)
         # Adding 0 turns −0 into 0.

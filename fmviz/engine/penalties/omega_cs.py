@@ -49,7 +49,7 @@ class OmegaCS(Penalty):
         return float((0.5 * norms * sum_of_others(norms, 0)).sum())
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
-        """Return a global minimiser: `prox_pairs` on the row norms."""
+        """Return a global minimizer: `prox_pairs` on the row norms."""
         return prox_of_norms(P, strength, lambda norms: prox_pairs(norms, strength, algorithm))
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:

@@ -65,7 +65,7 @@ class OmegaTI(Penalty):
         return float((0.5 * size * sum_of_others(size, 0)).sum())
 
     def prox(self, P: np.ndarray, strength: float, algorithm: str | None = None) -> np.ndarray:
-        """Return a global minimiser, column by column; see `prox_pairs`."""
+        """Return a global minimizer, column by column; see `prox_pairs`."""
         return np.ascontiguousarray(prox_pairs(np.ascontiguousarray(P.T), strength, algorithm).T)
 
     def thresholds(self, P: np.ndarray) -> np.ndarray:

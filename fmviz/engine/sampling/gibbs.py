@@ -1,10 +1,10 @@
-r"""Gibbs sampling of factorization machines: every parameter drawn from its conditional distribution.
+r"""Gibbs sampling of factorization machines from the conditional distributions of all parameters.
 
 The model is y = f(x) + ε with ε ~ N(0, 1/α), or for two classes P(y = 1) = Φ(f(x)) with latent
-y* = f(x) + ε, ε ~ N(0, 1), whose sign is y (Albert and Chib 1993). The priors are p_js ~ N(μ_s, 1/λ_s), one
-mean and one precision for every column of P and for each group of features, w_j ~ N(μ_w, 1/λ_w) likewise, and
-for all of these α, λ ~ Gamma(½, ½) and μ | λ ~ N(0, 1/λ) (Freudenthaler, Schmidt-Thieme and Rendle 2011). All
-of them are sampled, too, so that nothing is tuned. X and y are standardised: y to variance 1 and mean 0, X to
+y* = f(x) + ε, ε ~ N(0, 1), whose sign is y (Albert and Chib 1993). The priors are p_js ~ N(μ_s, 1/λ_s), with
+a mean and a precision for every column of P and each group of features, likewise w_j ~ N(μ_w, 1/λ_w), and
+hyperpriors α, λ ~ Gamma(½, ½) and μ | λ ~ N(0, 1/λ) (Freudenthaler, Schmidt-Thieme and Rendle 2011). The
+hyperparameters are also sampled; nothing is tuned. X and y are standardized: y to mean 0 and variance 1, X to
 a mean square of 1 over its features.
 """
 
@@ -27,8 +27,8 @@ def linear_draws(storage: Storage):
 
     ``(data, indices, indptr, e, w, moments, precision, groups, centers, spreads, noise)`` replaces w_j by a
     draw from its conditional distribution and updates e = f − y in place. The prior of w_j is normal with the
-    mean and the precision of its group, `centers` and `spreads`, shape (G,); the errors have the precision
-    `precision`; `moments` has Σ_n x_nj², and `noise` standard normal numbers, shape (d,).
+    mean and precision of its group, `centers` and `spreads`, shape (G,); the errors have the precision
+    `precision`; `moments` are the Σ_n x_nj², and `noise` standard normal numbers, shape (d,).
     """
     row, value = storage.row, storage.value
 
@@ -56,7 +56,8 @@ def factor_draws(storage: Storage):
 
     ``(data, indices, indptr, e, P, sums, precision, groups, centers, spreads, noise)`` replaces the entries
     of P, shape (k, d), by draws from their conditional distributions and updates e = f − y and `sums`, XP as
-    (k, N), in place. `centers` and `spreads` have shape (k, G), `noise` shape (k, d); else as `linear_draws`.
+    (k, N), in place. `centers` and `spreads` have shape (k, G), `noise` shape (k, d); otherwise like
+    `linear_draws`.
     """
     row, value = storage.row, storage.value
 
@@ -92,14 +93,14 @@ def factor_draws(storage: Storage):
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One sample.
+    """A posterior sample.
 
     Attributes
     ----------
     parameters : Parameters
         P, w and the bias, in the units of X and y.
     f : (N,) ndarray
-        Their predictions for the training rows.
+        The predictions for the training rows.
     noise : float
         The standard deviation 1/√α of the errors; 1 for two classes.
     """
@@ -110,12 +111,12 @@ class Draw:
 
 
 class GibbsSampler:
-    """A chain of samples.
+    """Markov chain of posterior samples.
 
     Parameters
     ----------
     design : Design
-        X, shape (N, d).
+        The features X, shape (N, d).
     y : (N,) ndarray
         Real numbers, or -1 and +1.
     rank : int
@@ -123,16 +124,16 @@ class GibbsSampler:
     binary : bool
         Whether y has two classes.
     fit_linear, fit_intercept : bool
-        Whether there are w and a bias.
+        Whether to include w and a bias.
     groups : (d,) int ndarray
-        Features with the same number share means and precisions; numbers from 0 without gaps.
+        The group of each feature, numbered from 0 without gaps; groups share means and precisions.
     rng : numpy Generator
         The source of all draws.
     """
 
-    # The spread of the random start, in units of X and y.
+    # The standard deviation of the random start, in the units of X and y.
     start_size = 0.1
-    # Incremental predictions slowly lose precision, and are recomputed every so many epochs.
+    # Incremental predictions slowly lose precision and are recomputed after this number of epochs.
     refresh_every = 20
 
     def __init__(
@@ -159,7 +160,7 @@ class GibbsSampler:
         self._bias, self._alpha = 0.0, 1.0
 
     def draws(self) -> Generator[Draw, None, None]:
-        """Yield samples without end, each after one sweep over everything."""
+        """Yield an endless sequence of samples, each after a sweep over all parameters."""
         epoch = 0
         while True:
             if epoch % self.refresh_every == 0:
@@ -199,7 +200,7 @@ class GibbsSampler:
             yield Draw(self._parameters(), self._mean + self._unit_y * f, self._unit_y / np.sqrt(self._alpha))
 
     def _forward(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the predictions and XP, shape (k, N), in the sampler's own units."""
+        """Return the predictions and XP, shape (k, N), in the units of the sampler."""
         sums = np.ascontiguousarray(self._design.dot(np.ascontiguousarray(self._P.T)).T)
         squares = np.asarray(self._design.power(2) @ np.square(self._P).sum(axis=0))
         f = self._bias + self._design.dot(self._w) + 0.5 * (np.square(sums).sum(axis=0) - squares)
@@ -217,7 +218,7 @@ class GibbsSampler:
         count = self._members
         sums = np.stack([np.bincount(self._groups, row, count.size) for row in scaled])
         squares = np.stack([np.bincount(self._groups, row, count.size) for row in np.square(scaled)])
-        # With the mean integrated out: the minimum of Σ(p − μ)² + μ² is Σp² − (Σp)²/(n + 1).
+        # The mean is integrated out: the minimum of Σ(p − μ)² + μ² is Σp² − (Σp)²/(n + 1).
         scatter = np.maximum(squares - np.square(sums) / (count + 1.0), 0.0)
         spreads = self._rng.gamma(0.5 * (1.0 + count), 2.0 / (1.0 + scatter))
         centers = sums / (count + 1.0) + self._rng.normal(size=sums.shape) / np.sqrt(spreads * (count + 1.0))
@@ -233,7 +234,7 @@ class GibbsSampler:
 
 
 def _units(y: np.ndarray, centered: bool) -> tuple[float, float]:
-    """Return the origin and the scale of y: its mean and root mean square; exactly y and 0 for a constant."""
+    """Return offset and scale of y: its mean and root mean square; exactly y and 0 for a constant."""
     mean = float(y[0] + np.mean(y - y[0])) if centered else 0.0
     largest = float(np.abs(y - mean).max())
     return mean, largest * float(np.sqrt(np.mean(np.square((y - mean) / (largest or 1.0)))))

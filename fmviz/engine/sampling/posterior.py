@@ -18,22 +18,22 @@ from ..parameters import Parameters
 from ..target import Target
 from .gibbs import Draw, GibbsSampler
 
-# Predictions of every sample are stored for so many rows at once.
+# The number of rows for which the predictions of all samples are stored at once.
 _ROWS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Samples, S of them, of one machine, or of C machines side by side.
+    """S posterior samples of a machine, or of C machines.
 
     Attributes
     ----------
     P : (S, d, k) or (C, S, d, k) ndarray
-        Their factors.
+        The factors.
     w : (S, d) or (C, S, d) ndarray
-        Their linear weights.
+        The linear weights.
     intercept : (S,) or (C, S) ndarray
-        Their biases.
+        The biases.
     binary : bool
         Whether f is the score of a probit model of two classes.
     """
@@ -81,7 +81,7 @@ class Posterior:
     def scores(self, X: Any) -> np.ndarray:
         """Return for every row the mean of f, or the score of the mean probability of the second class.
 
-        Their shape is (n,), or (n, C) of several machines.
+        The shape is (n,), or (n, C) for several machines.
         """
         if self.P.ndim > 3:
             return np.column_stack([machine.scores(X) for machine in self.machines])
@@ -99,7 +99,7 @@ class Posterior:
         return np.asarray(self.P.transpose(1, 0, 2).reshape(d, draws * k) / np.sqrt(draws))
 
     def mean_parameters(self) -> Parameters:
-        """Return parameters of rank S·k whose weights are the means of those of the samples."""
+        """Return parameters of rank S·k whose weights are the means over the samples."""
         each = [
             Parameters(machine.mean_factors(), machine.w.mean(axis=0), float(machine.intercept.mean()))
             for machine in self.machines
@@ -108,20 +108,19 @@ class Posterior:
 
 
 def _mean_score(f: np.ndarray) -> np.ndarray:
-    """Return Φ⁻¹ of the mean of Φ(f), f of shape (S, n), finite where that mean rounds to 0 or 1."""
+    """Return Φ⁻¹ of the mean of Φ(f), f of shape (S, n), finite even if the mean rounds to 0 or 1."""
     low, high = (logsumexp(log_ndtr(side), axis=0) - np.log(len(f)) for side in (f, -f))
     return np.where(low < high, ndtri_exp(np.minimum(low, high)), -ndtri_exp(np.minimum(low, high)))
 
 
 def intervals_of(samples: np.ndarray, level: float, sign: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """Summarise samples of n numbers, shape (S, n).
+    """Summarize samples of n numbers, shape (S, n).
 
     Returns
     -------
     dict of (n,) ndarray
         ``mean`` over the samples; ``lower`` and ``upper``, the ends of the central interval of probability
-        `level`; ``probability``, the share of the samples that have the given `sign`, by default that of the
-        mean.
+        `level`; ``probability``, the share of samples with the given `sign`, by default that of the mean.
     """
     mean = samples.mean(axis=0)
     lower, upper = np.quantile(samples, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
@@ -132,9 +131,9 @@ def intervals_of(samples: np.ndarray, level: float, sign: np.ndarray | None = No
 def draws_by_output(
     design: Design, outputs: Sequence[Target], number: int, *settings: Any
 ) -> Iterator[tuple[int, int, Draw]]:
-    """Yield so many samples of a chain for each output: its index, the number of the sample, and the sample.
+    """Yield samples of a chain for each output: output index, sample number, and the sample.
 
-    `settings` are those of `GibbsSampler` from the rank on.
+    `settings` are the arguments of `GibbsSampler` starting with the rank.
     """
     for c, output in enumerate(outputs):
         with one_thread():

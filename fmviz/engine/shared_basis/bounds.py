@@ -1,19 +1,21 @@
-r"""Upper bounds of max_h ‖g_h‖_p over the unit ball, for duality gaps of a shared basis.
+r"""Upper bounds on max_h ‖g_h‖_p over the unit ball, for duality gaps of a shared basis.
 
-Selection gives lower bounds. From above, with q(h) = Σ_c (hᵀΓ_c h)²:
+Selection gives lower bounds. Upper bounds, with q(h) = Σ_c (hᵀΓ_c h)²:
 
-- p = ∞: the largest |eigenvalue| of the Γ_c, exactly up to 2,000 features. Beyond that it is the result of
-  Lanczos iterations plus its residual, as for a single convex machine.
-- p = 2: q is a quartic form, bounded by a sum of squares (below) up to 40 features, by a part of that up to
-  60, and by the norms of matrices of size m and d.
-- p = 1: over all signs s, the largest |eigenvalue| of Σ_c s_c Γ_c, exactly up to 11 outputs; else √m times
-  the bound for p = 2, which is loose.
+- p = ∞: the largest |eigenvalue| of the Γ_c, exact up to 2,000 features; beyond that, the result of Lanczos
+  iterations plus its residual, as for a single convex machine.
+- p = 2: q is a quartic form, bounded by a sum of squares (below) up to 40 features, by a partial one up to
+60,
+  and by the norms of matrices of size m and d.
+- p = 1: the largest |eigenvalue| of Σ_c s_c Γ_c over all signs s, exact up to 11 outputs; otherwise √m times
+the
+  bound for p = 2, which is loose.
 
-q(h) = ⟨hhᵀ, A hhᵀ⟩ with A = Σ_c Γ_c Γ_cᵀ as a symmetric matrix on symmetric matrices, and as ‖hhᵀ‖ = 1 it is
-at most λ_max(A). It does not change where any T with ⟨hhᵀ, T hhᵀ⟩ = 0 for all h is added to A, that is for
-T whose full symmetrisation S(T) is 0. The least λ_max(A + T) over all these T is the sum of squares bound:
-the least t for which t‖h‖⁴ − q(h) is a sum of squares. Any T proves its bound; the best is searched by L-BFGS
-on a smooth maximum of the eigenvalues.
+q(h) = ⟨hhᵀ, A hhᵀ⟩ with A = Σ_c Γ_c Γ_cᵀ as a symmetric matrix on symmetric matrices; since ‖hhᵀ‖ = 1, it is
+at most λ_max(A). It is unchanged by adding to A any T with ⟨hhᵀ, T hhᵀ⟩ = 0 for all h, that is, any T whose
+full symmetrization S(T) is 0. The smallest λ_max(A + T) over all these T is the sum of squares bound: the
+smallest t for which t‖h‖⁴ − q(h) is a sum of squares. Any T proves its bound; L-BFGS on a smooth maximum of
+the eigenvalues searches for the best.
 """
 
 from __future__ import annotations
@@ -32,14 +34,14 @@ from .selection import every_sign
 _SMOOTHING = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _STEPS = 60
 _ROUNDING = 1e-12
-# The most features of exact eigenvalues, of a sum of squares, and of a part of it.
+# The maximum numbers of features for exact eigenvalues, for a sum of squares, and for a partial one.
 _DENSE, _SOS, _ONE_PARAMETER = 2_000, 40, 60
-# The most outputs whose signs are enumerated, and the work of that.
+# The maximum number of outputs whose signs are enumerated, and of the work.
 MOST_SIGNS, _SIGN_WORK = 11, 3e8
 
 
 def largest_norm(gradient: BasisGradient, p: float, thorough: bool = True, enough: float = 0.0) -> float:
-    """Return an upper bound of max_h ‖g_h‖_p.
+    """Return an upper bound on max_h ‖g_h‖_p.
 
     Parameters
     ----------
@@ -68,8 +70,8 @@ def largest_norm(gradient: BasisGradient, p: float, thorough: bool = True, enoug
         return max(each)
     bounds = [float(np.linalg.norm(each))]
     if gradient.d <= _DENSE:
-        # The largest singular value of the unfolding (Γ_1, …, Γ_m), and as (hᵀΓ_c h)² ≤ ‖Γ_c h‖² the root of
-        # the norm of ΣΓ_c².
+        # The largest singular value of the unfolding (Γ_1, …, Γ_m), and, since (hᵀΓ_c h)² ≤ ‖Γ_c h‖², the
+        # root of the norm of ΣΓ_c².
         matrices = gradient.matrices if gradient.small else [*gradient.each()]
         inner = np.array([[float((A * B).sum()) for B in matrices] for A in matrices])
         bounds += [float(np.sqrt(np.linalg.eigvalsh(G)[-1])) for G in (inner, sum(G @ G for G in matrices))]
@@ -81,7 +83,7 @@ def largest_norm(gradient: BasisGradient, p: float, thorough: bool = True, enoug
 
 @lru_cache(maxsize=4)
 def _pairs(d: int) -> tuple[Any, ...]:
-    """Return the pairs i ≤ j of features as coordinates of symmetric matrices that preserve inner products.
+    """Return the pairs i ≤ j of features as inner-product preserving coordinates of symmetric matrices.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def _pairs(d: int) -> tuple[Any, ...]:
     outer : (D, D) ndarray
         The products of two scales.
     first, second : (D, D) int ndarrays
-        For pairs (i, j), (k, l): the places of (i, k) and (j, l), and of (i, l) and (j, k).
+        For pairs (i, j), (k, l): the indices of (i, k) and (j, l), and of (i, l) and (j, k).
     """
     i, j = np.triu_indices(d)
     place = np.zeros((d, d), dtype=np.int64)
@@ -117,7 +119,7 @@ def symmetrised(A: np.ndarray, d: int) -> np.ndarray:
 
 
 def _largest(values: np.ndarray) -> float:
-    """Return an upper bound of the largest of computed eigenvalues."""
+    """Return an upper bound on the largest of computed eigenvalues."""
     return float(values[-1]) + _ROUNDING * float(np.abs(values).max())
 
 
@@ -137,7 +139,7 @@ def one_parameter_bound(matrices: np.ndarray) -> float:
 
 
 def sum_of_squares_bound(matrices: np.ndarray, enough: float = 0.0) -> float:
-    """Return the root of the least λ_max(A + T), S(T) = 0, that is found for Γ that are not all 0.
+    """Return the root of the smallest λ_max(A + T), S(T) = 0, found for Γ that are not all 0.
 
     The search ends at `enough`.
     """
@@ -150,7 +152,7 @@ def sum_of_squares_bound(matrices: np.ndarray, enough: float = 0.0) -> float:
     def smooth(x: np.ndarray, width: float) -> tuple[float, np.ndarray]:
         nonlocal best
         B = x.reshape(A.shape)
-        # S(T) = 0 to rounding, since otherwise the bound is that of another form.
+        # S(T) must be 0 to rounding, or the bound would apply to another form.
         values, vectors = np.linalg.eigh(A + B - symmetrised(B, d))
         best = min(best, _largest(values))
         weights = np.exp((values - values[-1]) / width)

@@ -1,10 +1,10 @@
-r"""The gradient of the risk in infinitely many basis vectors, as one symmetric matrix for every output.
+r"""The gradient of the risk in infinitely many basis vectors, as a symmetric matrix for every output.
 
-With D, shape (N, m), the slopes of the risk in the predictions, the risk changes by Σ_c u_c·hᵀΓ_c h along
-u·σ(h, x), so that the paper's g_h is −(hᵀΓ_1 h, …, hᵀΓ_m h), with
+With the slopes D of the risk in the predictions, shape (N, m), the risk changes by Σ_c u_c·hᵀΓ_c h along
+u·σ(h, x); the paper's g_h is therefore −(hᵀΓ_1 h, …, hᵀΓ_m h), with
 
-    Γ_c = Xᵀ diag(D_:c) X where σ(h, x) = ⟨h, x⟩², and half of it with a zero diagonal where σ is the ANOVA
-    kernel of degree 2.
+    Γ_c = Xᵀ diag(D_:c) X for σ(h, x) = ⟨h, x⟩², and half of it with a zero diagonal if σ is the ANOVA kernel
+    of degree 2.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from ..design import Design
 from ..linalg.lowrank import PairGradient, features_of_pairs, pair_gradient
 
-# Up to so many entries the m matrices are formed, so that products with them do not depend on N.
+# The maximum number of entries for which the m matrices are formed, which makes products independent of N.
 _ENTRIES = 4_000_000
 _LANCZOS, _TINY = 1e-6, 1e-300
 
@@ -32,16 +32,16 @@ def activations(
 
 
 def unit(H: np.ndarray) -> np.ndarray:
-    """Return H, shape (d,) or (d, s), with columns of norm 1; zeros stay."""
+    """Return H, shape (d,) or (d, s), with columns of norm 1; zero columns are unchanged."""
     return np.asarray(H / np.maximum(np.linalg.norm(H, axis=0 if H.ndim == 2 else None), _TINY))
 
 
 DUAL_ORDER: Mapping[Any, float] = {1.0: np.inf, 2.0: 2.0, np.inf: 1.0}
-"""p with 1/p + 1/q = 1, by q: the norm of g_h that is dual to the ℓq norm of rows."""
+"""The exponent p with 1/p + 1/q = 1, by q: the norm of g_h dual to the ℓq norm of rows."""
 
 
 def dual_vectors(G: np.ndarray, p: float) -> np.ndarray:
-    """Return for the rows of G the a, ‖a‖_q ≤ 1, with ⟨a, g⟩ = ‖g‖_p, shape of G."""
+    """Return, for each row g of G, the a with ‖a‖_q ≤ 1 and ⟨a, g⟩ = ‖g‖_p, in the shape of G."""
     signs = np.where(G < 0.0, -1.0, 1.0)
     if p == 1.0:
         return signs
@@ -52,14 +52,14 @@ def dual_vectors(G: np.ndarray, p: float) -> np.ndarray:
 
 
 class BasisGradient:
-    """Γ_1, …, Γ_m, formed where they are small, else as operators on vectors.
+    """The matrices Γ_1, …, Γ_m, formed if small, otherwise as operators on vectors.
 
     Parameters
     ----------
     design : Design
-        X, shape (N, d).
+        The features X, shape (N, d).
     slopes : (N, m) ndarray
-        D.
+        The slopes D.
     diagonal : bool
         Whether σ includes the squares of features.
     """
@@ -70,7 +70,7 @@ class BasisGradient:
         self.small = self.m * self.d**2 <= _ENTRIES
 
     def each(self) -> Iterator[np.ndarray]:
-        """Return Γ_1, …, Γ_m one after the other, each of shape (d, d)."""
+        """Yield Γ_1, …, Γ_m, each of shape (d, d)."""
         return (pair_gradient(self.design.matrix, slope, self.diagonal) for slope in self.slopes.T)
 
     @cached_property
@@ -104,7 +104,7 @@ class BasisGradient:
     def leading(self, A: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
         """Return eigenvectors of Σ_c a_rc Γ_c of largest |eigenvalue| for the rows of A, shape (s, m).
 
-        Shape (s, d, count), at most d of them, largest first; of many features by Lanczos iterations.
+        Shape (s, d, count), at most d of them, largest first; by Lanczos iterations for many features.
         """
         if self.small:
             values, vectors = np.linalg.eigh(np.tensordot(A, self.matrices, axes=1))

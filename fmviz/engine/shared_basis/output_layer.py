@@ -1,6 +1,6 @@
-r"""The two layers: a convex fit of V, the linear weights and the biases over fixed bases, and steps on both.
+r"""The two layers: a convex fit of V, the linear weights and the biases over fixed bases, and joint steps.
 
-With Z = [Φ, X, 1] and Θ stacking V, wᵀ and the biases, shape (q, m), the output layer minimises
+With Z = [Φ, X, 1] and Θ stacking V, wᵀ and the biases, shape (q, m), the output layer minimizes
 
     (1/N) Σ_n c_n ℓ(z_n Θ, y_n) + λ_w‖w‖² + λ Ω(V),   or the same without λ under Ω(V) ≤ τ.
 """
@@ -25,46 +25,46 @@ from ..problem import Problem
 from .gradients import DUAL_ORDER, BasisGradient, activations, dual_vectors
 from .selection import select
 
-# Past steps that Anderson's acceleration combines.
+# The number of past steps in Anderson acceleration.
 _PAST = 8
-# The most sweeps, their accuracy relative to the decrease predicted for the last step, and the steps before
-# a smaller L is tried.
+# The maximum number of sweeps, their accuracy relative to the predicted decrease of the last step, and the
+# number of steps before a smaller L is tried.
 _SWEEPS, _ROUGH, _KEPT = 100, 1e-3, 12
-# The sufficient share of a step's predicted decrease.
+# The sufficient fraction of the predicted decrease of a step.
 _SHARE = 0.1
-# Of the fit with V = 0.
+# The limits of the fit with V = 0.
 _LARGEST_ACCURACY = 1e-9
-# The most steps, and those in one metric; the least curvature of a row there as a share of the mean, and the
-# regularisation.
+# The maximum number of steps, and of steps in one metric; the minimum curvature of a row as a fraction of the
+# mean, and the regularization.
 _STEPS, _AGE, _FLOOR, _JITTER = 500, 20, 0.1, 1e-10
 _ROUNDING, _TINY = 1e-13, 1e-300
 # X is wide beyond this many columns, or entries.
 _WIDE, _LARGE = 300, 20_000_000
-# The most rounds of a refit of a wide X, and of iterations on the linear weights in each.
+# The maximum number of rounds of a refit for a wide X, and of iterations on the linear weights in each.
 _ROUNDS, _LINEAR_STEPS = 20, 100
 MOST_STEPS = 1000
-"""The most steps of a refit of both layers."""
+"""The maximum number of steps of a refit of both layers."""
 
 
 def vector_loss(problem: Problem) -> VectorLoss:
-    """Return the loss as one of vectors, also of a single output."""
+    """Return the loss as a vector-valued loss, even for a single output."""
     return problem.loss if isinstance(problem.loss, VectorLoss) else Separate(problem.loss)
 
 
 def risk_and_slopes(problem: Problem, F: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the risk at predictions of shape (N, m), also of a single output, and its derivatives there."""
+    """Return the risk and its derivatives at predictions of shape (N, m), also for a single output."""
     values, slopes = vector_loss(problem).value_and_gradient(F, problem.y)
     slopes *= problem.unit_weights[:, None] / len(values)
     return problem.mean(values), slopes
 
 
 def is_wide(problem: Problem) -> bool:
-    """Return whether there are linear weights, and X is too large to be columns of Z."""
+    """Return whether there are linear weights and X is too large for columns of Z."""
     return problem.fit_linear and (problem.design.n_features > _WIDE or prod(problem.design.shape) > _LARGE)
 
 
 def project(penalty: Penalty, V: np.ndarray, radius: float) -> np.ndarray:
-    """Return the point of Ω ≤ radius nearest to V: the operator of θΩ with the θ that attains it."""
+    """Project V onto Ω ≤ radius: the operator of θΩ with the θ that attains the radius."""
     from scipy.optimize import brentq
 
     if penalty.value(V) <= radius:
@@ -76,7 +76,7 @@ def project(penalty: Penalty, V: np.ndarray, radius: float) -> np.ndarray:
 
 
 _Point = namedtuple("_Point", ["T", "risk", "slope", "penalties", "objective"])
-"""Θ with the risk, its gradient, the other parts of the objective and the objective."""
+"""Θ with the risk, its gradient, the remaining parts of the objective and the objective."""
 
 
 class OutputLayer:
@@ -85,11 +85,11 @@ class OutputLayer:
     Parameters
     ----------
     problem : Problem
-        Gives the target, the loss, the penalty and the strengths.
+        The source of target, loss, penalty and strengths.
     H : (d, k) ndarray
         The bases as columns.
     w : (d, m) ndarray
-        The linear weights where X is wide: an offset of the predictions, and not part of Θ.
+        The linear weights for a wide X: an offset of the predictions, not part of Θ.
     """
 
     def __init__(self, problem: Problem, H: np.ndarray, w: np.ndarray) -> None:
@@ -105,7 +105,7 @@ class OutputLayer:
         ]
         self._widths = [part.shape[1] for part in parts]
         self.Z = np.ascontiguousarray(np.hstack(parts))
-        # ‖V‖² is a ridge, too.
+        # ‖V‖² is also a ridge penalty.
         self.strength = 0.0 if self.penalty.smooth else problem.lambda_sparse
         ridges = problem.lambda_sparse * self.penalty.quad, problem.lambda_w, 0.0
         self.ridge = np.repeat(ridges, self._widths)
@@ -122,7 +122,7 @@ class OutputLayer:
         return _Point(T, risk, self.Z.T @ slopes, penalties, risk + penalties)
 
     def smooth(self, T: np.ndarray, H: np.ndarray | None = None) -> tuple[float, list[np.ndarray]]:
-        """Return the risk plus λ_w‖w‖² and the gradient in Θ; with H move to these bases, and add H's."""
+        """Return the risk plus λ_w‖w‖² and the gradient in Θ and, if given, in new bases H."""
         design = self.problem.design
         if H is not None:
             products = design.dot(H)
@@ -136,20 +136,20 @@ class OutputLayer:
         return risk + float((ridge * T).sum()), gradients
 
     def prox(self, eta: float, T: np.ndarray, *bases: np.ndarray) -> list[np.ndarray]:
-        """Return the operator of η times the non-smooth part; bases are projected on the unit ball."""
+        """Return the operator of η times the non-smooth part; bases are projected onto the unit ball."""
         V, radius = np.ascontiguousarray(T[: self.k]), self.problem.model.radius
         V = project(self.penalty, V, radius) if radius else self.penalty.prox(V, eta * self.strength)
         return [np.vstack([V, T[self.k :]]), *(H / np.maximum(np.linalg.norm(H, axis=0), 1.0) for H in bases)]
 
     def metric(self, T: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, bool]]:
-        """Return ZᵀCSZ/N, S the curvatures of the loss at Θ, shape (q, q), and its Cholesky decomposition."""
+        """Return ZᵀCSZ/N, shape (q, q), with the curvatures S of the loss at Θ, and its Cholesky factor."""
         problem, Z = self.problem, self.Z
         curvature = vector_loss(problem).curvature(Z @ T + self.offset, problem.y)
-        # A row that is flat now need not stay flat.
+        # A flat row need not stay flat.
         weights = (curvature + _FLOOR * problem.mean(curvature)) * problem.unit_weights / len(Z)
         K = Z.T @ (Z * weights[:, None])
-        # Rounding of a singular K would keep sweeps from converging. Each block has its own units: squares of
-        # X, X, and 1.
+        # Rounding of a singular K would prevent convergence of sweeps. The blocks have different units:
+        # squares of X, X, and 1.
         diagonal = np.diagonal(K) * (1.0 + _JITTER)
         blocks = np.split(diagonal, np.cumsum(self._widths)[:-1])
         sizes = np.concatenate([np.full_like(block, block.mean()) for block in blocks if block.size])
@@ -162,7 +162,7 @@ def fista(
 ) -> Sequence[np.ndarray]:
     """Return Θ, or Θ and H, after accelerated proximal gradient steps with restarts ([C] Appendix D).
 
-    Steps have a line search; they end once no entry moves by more than `tol` of the largest one of its block.
+    Steps have a line search and end when no entry changes by more than `tol` times the largest of its block.
     """
     mixed, t, L = blocks, 1.0, 1.0
     for _ in range(most):
@@ -196,7 +196,7 @@ def _sweeps(view):
     shrink = view.shrink
 
     def sweeps(S, K, L, T, ridge, strength, k, most, tol, cache, u):
-        """Minimise ⟨S, Δ⟩ + ½L tr(ΔᵀKΔ) + ridge + strength·Ω over Θ + Δ by rows, and update S."""
+        """Minimize ⟨S, Δ⟩ + ½L tr(ΔᵀKΔ) + ridge + strength·Ω over Θ + Δ by rows, and update S."""
         q, m = T.shape
         for _ in range(most):
             largest = 0.0
@@ -228,11 +228,11 @@ def _sweeps(view):
 def _combination(
     past: Sequence[tuple[np.ndarray, np.ndarray]], factor: tuple[np.ndarray, bool]
 ) -> np.ndarray:
-    """Return Anderson's combination of points and their images under a fixed-point map (Walker and Ni 2011).
+    """Return the Anderson combination of points and images of a fixed-point map (Walker and Ni 2011).
 
-    For proximal steps the points before the operator are combined (Mai and Johansson 2020): they move
-    smoothly where an entry of the result becomes 0, and zeros stay exact. The metric is the inverse of K,
-    given by its Cholesky decomposition. It takes two points.
+    For proximal steps, the points before the operator are combined (Mai and Johansson 2020): they change
+    smoothly when an entry of the result becomes 0, and zeros stay exact. The metric is the inverse of K,
+    given by its Cholesky decomposition. At least two points are needed.
     """
     steps = [image - point for point, image in past]
     apart = np.diff(steps, axis=0)
@@ -247,12 +247,12 @@ def _combination(
 def whitened(layer: OutputLayer, T: np.ndarray, tol: float, part: float = 0.0) -> np.ndarray:
     """Return Θ after accelerated proximal steps in the metric of ZᵀZ.
 
-    A step minimises the linearised risk plus ½L tr(Δᵀ(ZᵀCZ/N)Δ) and the penalties, by sweeps over the rows of
-    Θ, each in closed form. So correlated features, as squares of sums are, cost more sweeps, but no
-    more steps. L follows the curvature of the loss by a line search. The steps end once the
-    predicted decrease is at most `tol` of the objective, or `part` of the total decrease.
+    A step minimizes the linearized risk plus ½L tr(Δᵀ(ZᵀCZ/N)Δ) and the penalties, by sweeps over the rows of
+    Θ, each in closed form. Correlated features, such as squares of sums, therefore need more sweeps, but not
+    more steps. L adapts to the curvature of the loss by a line search. The steps end when the predicted
+    decrease is at most `tol` times the objective, or `part` times the total decrease.
     """
-    # The penalties of an output layer have closed steps along rows.
+    # The penalties of an output layer have closed-form steps along rows.
     view: Any = layer.penalty.row
     kernel, cache, work = _sweeps(view), view.cache(*T.shape), np.zeros(T.shape[1])
     here = layer.at(np.ascontiguousarray(T))
@@ -304,10 +304,10 @@ def whitened(layer: OutputLayer, T: np.ndarray, tol: float, part: float = 0.0) -
 def descend(
     layer: OutputLayer, blocks: Sequence[np.ndarray], tol: float, most: int = MOST_STEPS
 ) -> Sequence[np.ndarray]:
-    """Return Θ and H, of unit columns, after L-BFGS iterations on both, and a refit of the output layer.
+    """Return Θ and H with unit columns after L-BFGS iterations on both, and a refit of the output layer.
 
-    For ℓ1/ℓ2, which is smooth on rows that are not 0: the iterations ignore the kink there, and the refit
-    makes rows of V exactly 0. It never raises the objective.
+    For ℓ1/ℓ2, which is smooth on non-zero rows: the iterations ignore the kink at 0, and the refit makes rows
+    of V exactly 0. The objective never increases.
     """
     from scipy.optimize import minimize
 
@@ -356,7 +356,7 @@ def refit_output_layer(
     refit: Callable[[OutputLayer, np.ndarray], np.ndarray],
     tol: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Refit Θ and the linear weights of a wide X, shape (d, m), in turns.
+    """Alternate refits of Θ and of the linear weights of a wide X, shape (d, m).
 
     Parameters
     ----------
@@ -365,11 +365,11 @@ def refit_output_layer(
     T : (q, m) ndarray
         The initial Θ; without rows for a wide X.
     w : (d, m) ndarray
-        The initial weights of a wide X; returned unchanged where X is not wide.
+        The initial weights of a wide X; returned unchanged if X is not wide.
     refit : callable
-        ``refit(layer, T)`` returns Θ refitted.
+        ``refit(layer, T)`` returns the refitted Θ.
     tol : float
-        Rounds end once one lowers the objective by less than this share of it.
+        The relative decrease of the objective per round at which refits end.
     """
     before, problem = np.inf, layer.problem
     for _ in range(_ROUNDS):
@@ -389,12 +389,12 @@ def refit_output_layer(
 def largest_strength(problem: Problem) -> float:
     """Return λ_max: the largest ‖g_h‖ found at the fit with V = 0.
 
-    From there on V = 0 is the optimum: exactly for ℓ1, for ℓ1/ℓ2 and ℓ1/ℓ∞ up to the search for h.
+    For larger λ, V = 0 is optimal: exactly for ℓ1, and up to the search for h for ℓ1/ℓ2 and ℓ1/ℓ∞.
 
     Parameters
     ----------
     problem : Problem
-        A problem of the model "shared_basis", with a penalty that makes rows of V zero; its λ is ignored.
+        A problem of the model "shared_basis", with a penalty that sets rows of V to zero; its λ is ignored.
     """
     w = np.zeros((problem.design.n_features, problem.target.n_outputs))
     layer = OutputLayer(problem, w[:, :0], w)

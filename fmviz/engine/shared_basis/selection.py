@@ -1,4 +1,4 @@
-"""Selection of new basis vectors: maximise ‖g_h‖_p over the unit ball ([C] Eq. 4)."""
+"""Selection of new basis vectors by maximizing ‖g_h‖_p over the unit ball ([C] Eq. 4)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from scipy.special import huber
 from ..design import Design
 from .gradients import BasisGradient, dual_vectors, unit
 
-# The most steps of the refinement and of eigen-steps, and the relative gains that end them.
+# The maximum numbers of refinement steps and of eigen-steps, and the relative gains that end them.
 _STEPS, _GAIN = 100, 1e-9
 _EIGEN_STEPS, _EIGEN_GAIN = 30, 1e-6
 _HUBER = 1e-3
-# Outputs whose signs can be enumerated.
+# The maximum number of outputs whose signs are enumerated.
 MOST_SIGNS = 16
-# Directions count as alike where |cos| is above this.
+# Directions count as equal if |cos| is above this.
 _ALIKE = 0.97
-# Up to so many features all starts are followed, beyond that the best few.
+# The maximum number of features for which all starts are followed; for more, only the best few.
 _CHEAP = 32
 _ROWS = 2_000
 
@@ -30,8 +30,8 @@ def eigen_steps(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return local maxima of ‖g_h‖_p near the columns of H, shape (d, s), and the next best directions.
 
-    ‖g_h‖_p is the maximum of ⟨a, g_h⟩ over the dual ball. Steps in turn take the best a for h and, the
-    dominant eigenvector of Σ_c a_c Γ_c, the best h for a, so that no step lowers it.
+    ‖g_h‖_p is the maximum of ⟨a, g_h⟩ over the dual ball. Steps alternate between the best a for h and the
+    best h for a, the dominant eigenvector of Σ_c a_c Γ_c; no step decreases the value.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def eigen_steps(
         The maxima, and the second eigenvectors there.
     """
     H, second, value = H.copy(), H.copy(), gradient.norms(H, p)
-    # The columns that still rise.
+    # The columns that still increase.
     at = np.arange(H.shape[1])
     for _ in range(_EIGEN_STEPS):
         if not at.size:
@@ -56,9 +56,9 @@ def eigen_steps(
 def refined(gradient: BasisGradient, H: np.ndarray, p: float) -> np.ndarray:
     """Refine the columns of H by conditional gradient steps on ‖g_h‖ ([C] Eq. 6).
 
-    The step size is found by Armijo's rule, from 1 down. For p = 1 Huber's function with a threshold of
-    1/1000 of the largest |g_hc| at the start replaces the absolute value; the paper's is 1, whatever the
-    scale of the data.
+    The step size follows the Armijo rule, starting from 1. For p = 1, a Huber function with a threshold of
+    1/1000 of the largest initial |g_hc| replaces the absolute value; the paper's threshold is 1, regardless
+    of the scale of the data.
     """
     return np.column_stack([_refined(gradient, h, p) for h in H.T])
 
@@ -95,7 +95,7 @@ def random_directions(d: int, count: int, rng: np.random.Generator) -> np.ndarra
 
 
 def data_directions(design: Design, rng: np.random.Generator) -> np.ndarray:
-    """Return rows of X scaled to norm 1, at most 2,000 of them, shape (d, s); rows of 0 stay."""
+    """Return at most 2,000 rows of X scaled to norm 1, shape (d, s); zero rows are unchanged."""
     n = design.n_samples
     X = design.matrix[np.arange(n) if n <= _ROWS else rng.choice(n, _ROWS, replace=False)]
     return unit(sp.csr_array(X).toarray().T.astype(np.float64))
@@ -111,8 +111,8 @@ def every_sign(gradient: BasisGradient, rng: np.random.Generator) -> np.ndarray:
     """
     if gradient.m > MOST_SIGNS:
         raise ValueError(
-            f"The exact selection tries all signs of {gradient.m} outputs, 2^{gradient.m - 1:,} "
-            f"eigenproblems; it is for at most {MOST_SIGNS}. Choose selection='eigen'."
+            f"The exact selection enumerates all signs of {gradient.m} outputs, 2^{gradient.m - 1:,} "
+            f"eigenproblems; it supports at most {MOST_SIGNS} outputs. Choose selection='eigen'."
         )
     signs = np.array([(1.0, *others) for others in product((-1.0, 1.0), repeat=gradient.m - 1)])
     return np.hstack(
@@ -159,13 +159,13 @@ def select(
     Parameters
     ----------
     gradient : BasisGradient
-        The gradient at the present predictions.
+        The gradient at the current predictions.
     p : float
         1, 2 or ∞.
     method : str
         A key of `METHODS`.
     count : int
-        The most vectors; further ones differ from those before in their direction.
+        The maximum number of vectors, which differ in direction.
     rng : numpy Generator
         Draws random starts.
 

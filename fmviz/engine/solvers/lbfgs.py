@@ -110,7 +110,7 @@ class LBFGS(JointSolver):
         if not penalty.smooth:
             return WhyNot(
                 "not_smooth",
-                "L-BFGS needs a gradient everywhere to build its quadratic model, but {penalty.label} is not "
+                f"L-BFGS needs a gradient everywhere to build its quadratic model; {penalty.label} is not "
                 "differentiable at the zeros of P, which smooth steps never reach. "
                 f"Use {'APGD' if penalty.exact_prox else 'nmAPGD'}, which takes proximal steps.",
             )

@@ -238,7 +238,7 @@ def not_linear(label: str, model: Model) -> WhyNot:
         return WhyNot(
             "rows_not_linear",
             f"{label} updates a row of P at once, but a row contains entries of U¹, …, U^m, which f "
-            f"multiplies with each other: the {model.label[0].lower()}{model.label[1:]} is linear only in "
+            f"multiplies with each other: {model.label} is linear only in "
             "each U^t. Use CD or PCD, which update single entries, or APGD.",
         )
     return WhyNot(

@@ -1,1 +1,1 @@
-"""Starting points and default strengths, and the λ from which P = 0 is a minimum."""
+"""Starting points, default strengths, and the λ above which P = 0 is a minimum."""

@@ -1,4 +1,4 @@
-"""Starting points and solver settings that avoid a collapse to P = 0, and explanations of one."""
+"""Starting points and solver settings that avoid a collapse to P = 0, and explanations of collapses."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from .zero_threshold import why_no_threshold, zero_threshold
 
 STARTS = ("informed", "random")
 ESCAPE = "revive"
-# Sweeps over live entries between two full sweeps, where a solver has them: an informed start has most of its
-# support already, and weak strengths take many sweeps over few entries.
+# The number of sweeps over live entries between full sweeps, for solvers that have them: an informed start
+# already has most of its support, and weak strengths need many sweeps over few entries.
 _ACTIVE_SWEEPS = 10
-# The budget of the fit that a run starts from.
+# The budget of the fit that provides the start of a run.
 _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
-# That of the fits that starts are compared by. Ends from two starts differ long before they have converged.
+# The budget of the fits that compare starts. Results from two starts differ long before convergence.
 _SHORT = Budget(epochs=30, tol=1e-2, report_every=None)
-# Ends whose objectives differ by a smaller share are taken for one minimum, and rounding does not choose.
+# Objectives with a smaller relative difference count as the same minimum; the choice does not depend on
+# rounding.
 _DIFFERENT = 1e-3
 
 
 def informed_solver(solver: Solver, problem: Formulation) -> Solver:
-    """Return the solver with unit-free tolerances, set to escape saddle points at P = 0."""
+    """Return the solver with unit-free tolerances and the escape from saddle points at P = 0."""
     known = {spec.name for spec in solver.params}
     saddles = problem.penalty.saddles is not None and problem.model.why_no_threshold() is None
     itself = ESCAPE in known
@@ -44,7 +45,7 @@ def informed_solver(solver: Solver, problem: Formulation) -> Solver:
 
 
 def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
-    """Return 10 `active_sweeps`, and other settings, as far as the solver of that name has them."""
+    """Return 10 `active_sweeps`, and other settings, if the named solver has them."""
     taken = {spec.name for spec in get_solver(solver).params}
     return {
         name: value for name, value in {"active_sweeps": _ACTIVE_SWEEPS, **others}.items() if name in taken
@@ -60,10 +61,10 @@ def informed_start(
 
 @one_thread()
 def lower_start(problem: Problem, start: Parameters) -> Parameters:
-    """Return the given start, or under CS a short fit with TI, if a fit from there ends lower.
+    """Return the given start or, for CS, a short fit with TI if a fit from it ends lower.
 
     CS thresholds whole rows by the norms of all others, and drops features of weak pairs while P is still
-    random. TI, with the same λ_max, leaves the entries of each column to themselves.
+    random. TI, with the same λ_max, treats each column separately.
     """
     if problem.n_machines is not None:
         return problem.joined(problem.by_machine(lower_start, start))
@@ -76,7 +77,7 @@ def lower_start(problem: Problem, start: Parameters) -> Parameters:
 
 def _short_fit(problem: Problem, start: Parameters) -> Snapshot:
     solver = informed_solver(chosen_solver(problem, "auto"), problem)
-    # A generator of its own leaves the draws of the run as they are.
+    # A separate generator leaves the draws of the run unchanged.
     *_, end = iterate(problem, solver, _SHORT, start=start, rng=np.random.default_rng(0))
     return end
 
@@ -85,12 +86,12 @@ def _short_fit(problem: Problem, start: Parameters) -> Snapshot:
 def path_start(
     problem: Problem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
 ) -> Parameters:
-    """Return a random start, or a solution without sparsity where a random start would end at P = 0.
+    """Return a random start, or a solution without sparsity if a random start would end at P = 0.
 
-    It does not depend on λ. A regularizer that is homogeneous of degree 1, as ℓ1 is, makes P = 0 a local
-    minimum, however small λ is, and a small random start falls into it. There the start is a fit with ℓ2²
-    instead, with λ_p at least 0.02 of the strength that makes it 0. Where λ_p follows the data it is that
-    large already (`shrunk`). The size may be one for each machine.
+    It does not depend on λ. A regularizer that is homogeneous of degree 1, like ℓ1, makes P = 0 a local
+    minimum for any λ > 0, and a small random start converges to it. The start is then a fit with ℓ2², with
+    λ_p at least 0.02 of the strength at which it is 0. If λ_p is derived from the data, it is already that
+    large (`shrunk`). There may be one scale per machine.
     """
     if problem.n_machines is not None:
         return problem.joined(problem.by_machine(path_start, init_scale, rng, shrunk))
@@ -108,7 +109,7 @@ def path_start(
 
 @one_thread()
 def why_empty(problem: Problem, end: Parameters) -> str | None:
-    """Return why a fit of a model with interactions ended with P = 0, and which strength would avoid it.
+    """Return why a fit of a model with interactions ended with P = 0, and the strength that would avoid it.
 
     Parameters
     ----------
@@ -120,8 +121,8 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
     Returns
     -------
     str or None
-        A sentence or two, of several machines on those with P = 0; None where P is not 0 or empty, the model
-        is convex, or the target is constant, which needs no interactions.
+        One or two sentences, with several machines on those with P = 0; None if P is non-zero or empty, the
+        model is convex, or the target is constant and needs no interactions.
     """
     if problem.n_machines is not None:
         reasons = problem.by_machine(why_empty, end)
@@ -131,17 +132,17 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
         return None
     at = f"λ = {typeset(problem.lambda_sparse)} and λ_p = {typeset(problem.lambda_p)}"
     if problem.model.why_no_threshold() is not None:
-        return f"No interaction is left: P = 0 at {at}. Lower them, or start with larger entries."
+        return f"No interaction is left: P = 0 at {at}. Decrease them, or increase the scale of the start."
     if why_no_threshold(problem) is not None:
         return (
             f"No interaction is left: P = 0 at {at}, a local minimum for {problem.penalty.label} at every "
-            "λ > 0. Lower λ, or follow a path of strengths upwards."
+            "λ > 0. Decrease λ, or follow a path of increasing strengths."
         )
     limit = zero_threshold(problem, end, tight=False)
     if problem.lambda_sparse < limit.lower:
         return (
-            f"No interaction is left: P = 0 at {at}, though below λ = {typeset(limit.lower)} there is a P "
-            "that lowers the objective. Start with larger entries, or leave saddle points."
+            f"No interaction is left: P = 0 at {at}, although below λ = {typeset(limit.lower)} there is a P "
+            "with a lower objective. Increase the scale of the start, or use the saddle escape."
         )
     if limit.lower > 0.0:
         return f"No interaction is left: P = 0 at {at}. Choose λ below {typeset(limit.lower)} to leave it."
@@ -149,5 +150,5 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
     least = zero_threshold(smooth, limit.linear).lower
     if least == 0.0:
         return "No interaction is left: P = 0, and no pair of features lowers the loss of the linear fit."
-    way = f"whatever λ is. Choose λ_p below {typeset(least)} to leave it."
+    way = f"for every λ. Choose λ_p below {typeset(least)} to leave it."
     return f"No interaction is left: P = 0 at {at}, {way}"

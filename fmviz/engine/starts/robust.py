@@ -1,23 +1,24 @@
 r"""Estimation of caps and starting points of robust machines from the data.
 
-The capped objective has many local minima. Least absolute deviations, the same problem without caps, gives a
-start near the good one: outliers influence it, but not their distance.
+The capped objective has many local minima. Least absolute deviations, the same problem without caps, give a
+start close to a good one: outliers influence it, but their distance does not.
 
-The automatic rule continues from there:
+The automatic rule then continues:
 
-1. σ, the scale of the noise, 1.8 times the 25 % quantile of the residuals' sizes over 0.3186, as for a normal
-   one.
-2. ε₁ = σ/2 and ε₁ + ε₂ = 3σ; rounds with λ_p = 0, after each of which σ is estimated again from the rows that
-   are kept and not at the edge of the tube, where as many rows lie as there are degrees of freedom: their 60
-   % quantile over 0.8416, changed by a factor of 0.5 to 1.25, until it is stable.
-3. The largest eigenvalue q that the same machine finds in noise: in permuted residuals of the kept rows.
-   Eigenvalues beyond 1.5q are k factors, and √ε₃ is the geometric mean of 1.5q and λ_k, at most
-   0.9 λ_k.
-4. λ_p = β/2N with β = 5·(0.8/σ)·median of the diagonal of ΦᵀΦ, Φ the products of features, which sets all
-   eigenvalues that are not free to 0; rounds in which σ is estimated again, since the remaining model has few
-   degrees of freedom. The residuals now describe the noise better: repeat from 3, until no factor is dropped.
+1. The noise scale σ is 1.8 times the 25 % quantile of the absolute residuals divided by 0.3186, as for normal
+   noise.
+2. ε₁ = σ/2 and ε₁ + ε₂ = 3σ; rounds with λ_p = 0, after each of which σ is estimated again from the included
+   rows that are not at the edge of the tube, which has as many rows as there are degrees of freedom: their 60
+   % quantile divided by 0.8416, changed by a factor of 0.5 to 1.25, until it is stable.
+3. q is the largest eigenvalue found by the same machine in noise: in permuted residuals of the included rows.
+   The k eigenvalues beyond 1.5q are factors, and √ε₃ is the geometric mean of 1.5q and λ_k, at most 0.9 λ_k.
+4. λ_p = β/2N with β = 5·(0.8/σ)·median of the diagonal of ΦᵀΦ, where Φ are the products of features; this
+sets
+   all eigenvalues that are not free to 0. Rounds in which σ is estimated again, since the remaining model has
+   few degrees of freedom. The residuals now describe the noise better: repeat from 3 until no factor is
+   dropped.
 
-For other models with a capped loss the first two steps give ε₁ and ε₂, with all strengths as they are.
+For other models with a capped loss, the first two steps give ε₁ and ε₂, with unchanged strengths.
 """
 
 from __future__ import annotations
@@ -44,21 +45,21 @@ from ..solvers import Solver, get_solver
 
 _QUARTILE, _SIXTIETH = 0.3186, 0.8416
 _ROUNDS, _UNCAPPED_ROUNDS, _MOST_SCALES, _MOST_PASSES, _SETTLED = 3, 20, 6, 4, 0.05
-# Residuals within these shares of a typical target are interpolated, or at the edge of the tube.
+# Residuals within these fractions of a typical target are interpolated, or at the edge of the tube.
 _INTERPOLATED, _AT_EDGE, _LEAST = 1e-5, 1e-4, 1e-6
-# A first scale that is too small keeps too few rows to recover; one that is too large soon falls.
+# An initial scale that is too small includes too few rows to recover; one that is too large soon decreases.
 _GENEROUS = 1.8
 _SAFETY = 1.5
 _CAP_OF_HINGE, _NO_CAP = 2.0, 1e12
 # Settings of solvers for intermediate fits, which continue with the cap.
 _ACCURACY, _MOST_ROUNDS = 1e-5, 400
-# The most features whose products λ_p is derived from.
+# The maximum number of features whose products determine λ_p.
 _MOST_FEATURES = 1_000
 
 
 @dataclass(frozen=True)
 class Caps:
-    """ε₁, ε₂, ε₃ and λ_p; None for those to estimate, infinity for no cap."""
+    """The caps ε₁, ε₂, ε₃ and λ_p; None for those to estimate, infinity for no cap."""
 
     epsilon: float | None = None
     cap: float | None = None
@@ -67,7 +68,7 @@ class Caps:
 
 
 def linear_strength(problem: Problem) -> float:
-    """Return a λ_w that hardly shrinks, whatever the units of X and y."""
+    """Return a λ_w with little shrinkage, independent of the units of X and y."""
     squares = problem.design.power(2) @ np.ones(problem.design.n_features)
     return 1e-4 * problem.mean(squares) / problem.design.n_features / _typical(problem)
 
@@ -81,22 +82,22 @@ def estimate_caps(
     rng: np.random.Generator,
     should_stop: Callable[[], bool] = never,
 ) -> tuple[Problem, Parameters, float]:
-    """Estimate the caps that are not given by the automatic rule; see the module.
+    """Estimate missing caps by the automatic rule; see the module.
 
     Parameters
     ----------
     problem : Problem
-        A problem with a capped loss, and for a robust machine with the capped norm, whatever their caps.
+        A problem with a capped loss, and for a robust machine with the capped norm; their caps are ignored.
     given : Caps
         The given caps.
     solver : Solver
         The solver of the fits.
     start : Parameters
-        The start of the fit without caps, for a robust machine Z = 0.
+        The start of the fit without caps; Z = 0 for a robust machine.
     rng : numpy Generator
         Permutes residuals.
     should_stop : callable
-        Called between epochs; true ends the computation.
+        Called between epochs; a true value ends the computation.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def estimate_caps(
     begin : Parameters
         The start of its fit.
     scale : float
-        σ.
+        The noise scale σ.
 
     Raises
     ------
@@ -133,7 +134,7 @@ def estimate_caps(
         return end.parameters
 
     def settled(here: Parameters, sigma: float, **more: Any) -> tuple[Parameters, float]:
-        """Fit and estimate the scale in turns, until it is stable."""
+        """Alternate fits and estimates of the scale until it is stable."""
         for _ in range(1 if binary else _MOST_SCALES):
             now, before = at(sigma, **more), sigma
             here = fitted(now, here, _ROUNDS)
@@ -197,7 +198,7 @@ def _typical(problem: Problem) -> float:
 
 
 def _scale(problem: Problem, here: Parameters, share: float, normal: float, near: float) -> float:
-    """Return σ by a quantile of residuals, of the kept rows that are not near the edge of the tube."""
+    """Return σ from a quantile of the residuals of included rows away from the edge of the tube."""
     loss, model = problem.loss.settings, problem.model
     sizes = np.abs(problem.predict(here) - problem.y)
     kept = problem.unit_weights * (sizes <= loss["epsilon"] + loss.get("cap", np.inf))
@@ -206,8 +207,8 @@ def _scale(problem: Problem, here: Parameters, share: float, normal: float, near
         return 0.0
     scale = _quantile(sizes, kept, share) / normal
     if problem.lambda_p > 0.0 and isinstance(model, RobustFM):
-        # Shrunk eigenvalues have few degrees of freedom. Where all is free the rows at the edge account for
-        # it.
+        # Shrunk eigenvalues have few degrees of freedom. If all are free, the rows at the edge account for
+        # them.
         rank, d = int(model.free(here.multipliers).sum()), here.w.size
         freedom = rank * d - rank * (rank - 1) / 2 + d + 1
         scale /= np.sqrt(max(1.0 - freedom / kept.sum(), 0.25))
@@ -215,7 +216,7 @@ def _scale(problem: Problem, here: Parameters, share: float, normal: float, near
 
 
 def _noise(problem: Problem, here: Parameters, rng: np.random.Generator) -> Problem | None:
-    """Return the problem of the kept rows, None of less than two, with permuted residuals: noise alone."""
+    """Return the problem of the included rows with permuted residuals (noise); None for fewer than two."""
     kinks: Any = problem.loss.majoriser
     f, y = problem.predict(here), problem.y
     kept = np.flatnonzero((kinks.excess(f, y) <= kinks.cap) & (problem.unit_weights > 0.0))
@@ -228,7 +229,7 @@ def _noise(problem: Problem, here: Parameters, rng: np.random.Generator) -> Prob
 
 def _spectral_cap(eigenvalues: np.ndarray, edge: float) -> float:
     edge = _SAFETY * max(edge, 0.01 * float(eigenvalues.max(initial=0.0)))
-    # The last factor, or the edge where there is none.
+    # The last factor, or the edge if there is none.
     last = float(eigenvalues[eigenvalues > edge].min(initial=np.inf))
     return float(max(edge**2 if last == np.inf else min(edge * last, 0.81 * last**2), SMALL))
 

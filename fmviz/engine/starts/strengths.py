@@ -1,43 +1,44 @@
-r"""Default strengths from the data: shares of the strengths at which all parameters vanish.
+r"""Default strengths from the data: fractions of the strengths at which all parameters vanish.
 
-With μ the Lipschitz constant of ℓ', G as in `zero_threshold` and τ = |G_ij| / (μ/N Σ_n c_n x_ni² x_nj²) the
-weight of the pair of largest |G_ij| on its own,
+With the Lipschitz constant μ of ℓ', G as in `zero_threshold` and τ = |G_ij| / (μ/N Σ_n c_n x_ni² x_nj²), the
+weight of the pair of largest |G_ij| in a model of this pair only,
 
     λ_w = μ/(2n) · Σ_j (1/N) Σ_n c_n x_nj²
     λ_p = 0.02 · (−λ_min(G)/2)
     λ   = 0.15 · (λ_max for a single pair and no λ_p)
     σ   = 0.02 · √τ
 
-λ_w is the strength of ridge regression where ⟨w, x⟩ and the noise are of the same size: it shrinks the
-weights of many features on few rows, and hardly those of few features on many; n is the number of different
-rows, so that repeating rows, or weighting them, changes nothing. In the brackets of λ is
-max|G_ij|/4 for TI and CS, max|G_ij| for Ω_TI, Ω_CS and Ω_*, −λ_min(G)/2 for ℓ2² and TI by rows, and
-2·max|G_ij|·√τ for ℓ1, ℓ2,1 and others that are homogeneous of degree 1.
+λ_w is the strength of ridge regression if ⟨w, x⟩ and the noise are of equal size: it shrinks the weights of
+many features on few rows, and barely those of few features on many rows. n is the number of distinct rows;
+repeating or weighting rows therefore has no effect. The λ in parentheses is max|G_ij|/4 for TI and CS,
+max|G_ij| for Ω_TI, Ω_CS and Ω_*, −λ_min(G)/2 for ℓ2² and TI by rows, and 2·max|G_ij|·√τ for ℓ1, ℓ2,1 and
+others that are homogeneous of degree 1.
 
-Where X is multiplied by a and y, for a loss of regression, by b, λ_w gets the factor a², λ_p and λ get a²b
-(that of ℓ1: a·b^{3/2}) and σ gets √b/a. So w gets b/a, P gets √b/a, and the predictions b: fits are invariant
-to units.
+If X is multiplied by a and, for a regression loss, y by b, then λ_w is multiplied by a², λ_p and λ by a²b
+(for ℓ1: a·b^{3/2}) and σ by √b/a. Then w is multiplied by b/a, P by √b/a, and the predictions by b: fits are
+invariant to units.
 
-Models that are convex in a symmetric W of the pairs have ‖½G‖_op, the λ_tr from which the trace norm alone
-makes W = 0, and max|G_ij|/2, the λ from which ‖W‖₁ alone does: λ_tr and λ are 0.15 of them. G has its
-diagonal where f depends on that of W.
+For models convex in a symmetric W of pairs, ‖½G‖_op is the λ_tr at which the trace norm alone makes W = 0,
+and max|G_ij|/2 the λ at which ‖W‖₁ alone does: λ_tr and λ are 0.15 of these. G includes its diagonal if f
+depends on that of W.
 
-The shares were chosen on diabetes, breast cancer, abalone, a9a, nycflights, MovieLens 100K and planted pairs.
+The fractions were chosen on diabetes, breast cancer, abalone, a9a, nycflights, MovieLens 100K and planted
+pairs.
 
-For a model of products of more than two features, or of repeated ones, there is no λ_max.
-Strengths are relative to the column that explains most: with s the derivative of the risk in the
-predictions at the linear fit and K the kernel of order m, a unit vector v of large T = |Σ_n s_n K(v, x_n)|.
-With h = μ/N Σ_n c_n K(v, x_n)² the column P = √[m]{τ}·v, τ = T/h, lowers the risk by about T²/(2h), and
+Models with products of more than two features, or of repeated ones, have no λ_max. Strengths are relative to
+the column that explains most: with the derivative s of the risk in the predictions at the linear fit and the
+kernel K of order m, a unit vector v of large T = |Σ_n s_n K(v, x_n)|. With h = μ/N Σ_n c_n K(v, x_n)², the
+column P = √[m]{τ}·v, τ = T/h, decreases the risk by about T²/(2h), and
 
-    λ_p = T²/h / ‖P‖²  (or ‖P‖^m, where norms stand to that power),        λ = T²/h / Ω(P)
+    λ_p = T²/h / ‖P‖²  (or ‖P‖^m, if norms have that power),        λ = T²/h / Ω(P)
 
-are the strengths at which the penalty equals this gain. λ_p is that of a dense v, found by power iterations,
-λ and the size of a random start are those of a v of m entries; of several orders the one that explains most
-is used. For pairs of a factorization machine they are the references above.
+are the strengths at which the penalty equals this gain. λ_p uses a dense v, found by power iterations; λ and
+the scale of a random start use a v with m entries; of several orders, the one that explains most is used. For
+pairs of a factorization machine, these are the references above.
 
-Where X is multiplied by a and y, for a loss of regression, by b, P of order m has to get b^{1/m}/a and does:
-for models of one order fits are the same, in other units. For several orders that holds of X under ℓ2² alone,
-as no λ suits two of them in all units.
+If X is multiplied by a and, for a regression loss, y by b, then P of order m must be multiplied by b^{1/m}/a,
+and is: for models of a single order, fits are equivalent. For several orders this holds only for X with ℓ2²,
+since no λ suits two orders in all units.
 """
 
 from __future__ import annotations
@@ -62,19 +63,19 @@ from ..problem import Problem
 from ..schedule import STRENGTHS
 from .zero_threshold import gradient_at, linear_fit
 
-# Starts of power iterations, and their steps: dense ones, and then of as many entries as a product has
-# features.
+# The number of starts of power iterations, and of their steps: first dense, then with as many entries as a
+# product has features.
 _STARTS = 8
 _DENSE_STEPS, _SPARSE_STEPS = 20, 10
 
-# The relative rise of |T(v)| that counts, so that rounding does not decide the path.
+# The smallest relevant relative increase of |T(v)|, to make the iterations independent of rounding.
 _RISE = 1e-8
 
 
 def product_references(problem: Problem) -> tuple[float, float, float]:
-    """Return λ_p and λ of the module's text, and the size of the entries of P; zeros without any product."""
+    """Return λ_p and λ as defined in the module, and the scale of P; zeros without products."""
     linear = linear_fit(problem, rough=True)
-    # Not the model's predictions, since all subsets have a constant at P = 0.
+    # Not the predictions of the model, since all subsets have a constant at P = 0.
     slope = problem.slope(problem.design.dot(linear.w) + linear.intercept)
     best, reference = 0.0, (0.0, 0.0, 0.0)
     for kernel, penalty in _kernels(problem.model, problem.penalty):
@@ -89,7 +90,7 @@ def product_references(problem: Problem) -> tuple[float, float, float]:
 
 
 def _kernels(model: Model, penalty: Penalty) -> list[tuple[ColumnKernel, Penalty]]:
-    """Return the kernels of the model's columns, of order 2 for all subsets, and their penalties."""
+    """Return the kernels of the columns, of order 2 for all subsets, and their penalties."""
     if model.lifted:
         model = get_model("expansion", {**model.settings, "coefficients": "ones"})
     kernels = model.kernels()  # type: ignore[attr-defined]
@@ -101,7 +102,7 @@ def _kernels(model: Model, penalty: Penalty) -> list[tuple[ColumnKernel, Penalty
 
 
 def _directions(problem: Problem, kernel: ColumnKernel, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return unit columns at which |Σ_n s_n K(v, x_n)| is large: dense ones, and of m entries."""
+    """Return unit columns at which |Σ_n s_n K(v, x_n)| is large: dense ones, and ones with m entries."""
     U = np.random.default_rng(0).normal(size=(problem.design.n_features, _STARTS))
     dense = _ascend(problem, kernel, slope, U, _DENSE_STEPS, len(U))
     return dense, _ascend(problem, kernel, slope, dense, _SPARSE_STEPS, int(kernel.degree or 2))
@@ -110,11 +111,11 @@ def _directions(problem: Problem, kernel: ColumnKernel, slope: np.ndarray) -> tu
 def _ascend(
     problem: Problem, kernel: ColumnKernel, slope: np.ndarray, U: np.ndarray, steps: int, entries: int
 ) -> np.ndarray:
-    """Return unit columns of `entries` entries after power iterations in which |T(v)| never falls.
+    """Return unit columns with `entries` entries after power iterations in which |T(v)| never decreases.
 
-    T(v) = Σ_n s_n K(v, x_n). Above order 2 the plain step v ← ∇T/‖∇T‖ may cycle, so that its result
-    depends on rounding. Where |T| would fall, the column stays and a larger shift is used in its next step:
-    far enough along v, |T| rises (Kolda and Mayo, SIAM J. Matrix Anal. Appl. 32, 2011).
+    T(v) = Σ_n s_n K(v, x_n). Above order 2, the plain step v ← ∇T/‖∇T‖ may cycle, and its result then depends
+    on rounding. If |T| would decrease, the column stays and its next step uses a larger shift: far enough
+    along v, |T| increases (Kolda and Mayo, SIAM J. Matrix Anal. Appl. 32, 2011).
     """
     degree = kernel.degree or 2
     outer = np.repeat(slope[:, None], U.shape[1], axis=1)
@@ -123,7 +124,7 @@ def _ascend(
     U = rise = step
     for _ in range(steps + 1):
         G = kernel.gradient(problem.design, step, outer)
-        # K(v, x) is homogeneous in v, so that T needs no separate pass.
+        # K(v, x) is homogeneous in v; T needs no separate pass.
         T = np.einsum("js,js->s", step, G) / degree
         better = np.abs(T) > best * (1.0 + _RISE)
         best = np.where(better, np.abs(T), best)
@@ -135,7 +136,7 @@ def _ascend(
 
 
 def _unit(U: np.ndarray, entries: int) -> np.ndarray:
-    """Return the columns truncated to their largest entries and normalised; zero columns stay."""
+    """Return the columns truncated to their largest entries and normalized; zero columns are unchanged."""
     if entries < len(U):
         kept = np.zeros(U.shape, dtype=bool)
         np.put_along_axis(kept, np.argsort(-np.abs(U), axis=0, kind="stable")[:entries], True, axis=0)
@@ -164,8 +165,8 @@ SPARSE_SHARE = 0.15
 START_SHARE = 0.02
 N_STRENGTHS = 25
 SMALLEST_SHARE = 1e-3
-"""The strengths λ of a path, and the smallest of them as a share of `References.lambda_sparse`."""
-# The share for products of more features, for which P = 0 is a local minimum: a random start can grow.
+"""The number of strengths λ on a path, and the smallest as a fraction of `References.lambda_sparse`."""
+# The fraction for products of more features, for which P = 0 is a local minimum: a random start can grow.
 _PRODUCT_SPARSE_SHARE = 0.02
 _PRODUCT_START_SHARE = 0.1
 # The start for a loss without curvature, or data without any pair.
@@ -174,12 +175,12 @@ _LANCZOS_TOL = 1e-3
 
 
 class References:
-    """The reference strengths of which defaults are shares, each computed when it is asked for.
+    """The reference strengths of the defaults, computed on access.
 
     Parameters
     ----------
     problem : Problem
-        Its λ_w matters, for the linear fits. Of several machines the largest strengths count.
+        Its λ_w is used in the linear fits. For several machines, the largest strengths are used.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -196,7 +197,7 @@ class References:
 
     @cached_property
     def _sizes(self) -> list[float]:
-        """√τ of every machine."""
+        """The scale √τ of every machine."""
         problem, sizes = self._problem, []
         for largest, i, j in self._pairs:
             pair: Any = problem.design.matrix[:, [i, j]] if largest > 0.0 else np.ones((1, 2))
@@ -208,18 +209,18 @@ class References:
 
     @cached_property
     def lambda_w(self) -> float:
-        """μ/n times the sum over the features of their mean squares, n the number of different rows."""
+        """μ/n times the sum of the mean squares of the features, where n is the number of distinct rows."""
         return linear_reference(self._problem)
 
     @cached_property
     def lambda_p(self) -> float:
-        """−λ_min(G)/2: from here on no P, whatever λ, improves on the linear fit."""
+        """−λ_min(G)/2, the smallest λ_p at which no P improves on the linear fit, for any λ."""
         each = zip(self._gradients, self._pairs, strict=True)
         return max(gradient.lowest(_LANCZOS_TOL) if pair[0] > 0.0 else 0.0 for gradient, pair in each)
 
     @cached_property
     def lambda_sparse(self) -> float:
-        """The λ of the module's table."""
+        """The λ of the table in the module."""
         kind = self._problem.penalty.in_weights
         if kind == "trace":
             return self.lambda_p
@@ -228,30 +229,30 @@ class References:
 
     @cached_property
     def size(self) -> float:
-        """√τ, the size of the entries of P."""
+        """√τ, the scale of the entries of P."""
         return max(self._sizes)
 
     @property
     def init_scale(self) -> float:
-        """The size σ of a random start that suits the data."""
+        """The scale σ of a random start that suits the data."""
         return START_SHARE * self.size or _START
 
     def grid(self, count: int = N_STRENGTHS, smallest: float = SMALLEST_SHARE) -> list[float]:
-        """Return strengths λ from the largest down to a share of it, by equal factors."""
+        """Return geometrically spaced strengths λ from the largest down to a fraction of it."""
         top = self.lambda_sparse or 1.0
         return [float(value) for value in top * np.geomspace(1.0, smallest, count)]
 
 
 @one_thread()
 def linear_reference(problem: Problem) -> float:
-    """Return μ/n times the sum over the features of their mean squares, n the number of different rows."""
+    """Return μ/n times the sum of the mean squares of the features, n the number of distinct rows."""
     design = problem.design
     total = float(design.transpose_dot(problem.unit_weights, 2).sum()) / design.n_samples
     return problem.mu * total / _different_rows(design, problem.unit_weights > 0.0)
 
 
 def _different_rows(design: Design, counted: np.ndarray) -> int:
-    """Return the number of distinct rows with weight, by hashes in integer arithmetic."""
+    """Return the number of distinct rows with non-zero weight, by hashes in integer arithmetic."""
     X: Any = design.matrix
     keys = np.random.default_rng(0).integers(1, 2**63, size=design.n_features, dtype=np.uint64) | np.uint64(1)
     if sp.issparse(X):
@@ -278,17 +279,17 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 @one_thread()
 def fill_strengths(problem: Problem, given: Mapping[str, Any]) -> tuple[Problem, Any]:
-    """Replace strengths given as None by defaults; return the problem and the size σ of a random start.
+    """Replace strengths given as None by defaults; return the problem and the scale σ of a random start.
 
-    Every machine has its own, also where `given` has one for each.
+    Every machine has separate defaults; `given` may also have one value per machine.
 
     Parameters
     ----------
     problem : Problem
         A problem with any strengths.
     given : mapping
-        ``lambda_w``, ``lambda_p``, ``lambda_sparse`` and ``init_scale``: numbers, or None for a share of the
-        `references`.
+        ``lambda_w``, ``lambda_p``, ``lambda_sparse`` and ``init_scale``: numbers, or None for a fraction of
+        the `references`.
     """
     if problem.n_machines is not None:
         filled = problem.by_machine(
@@ -308,12 +309,12 @@ def fill_strengths(problem: Problem, given: Mapping[str, Any]) -> tuple[Problem,
     return problem.at(**known), size
 
 
-# The default of each of λ_p, λ and σ, which may take long.
+# The defaults of λ_p, λ and σ, which may be slow to compute.
 _Defaults = dict[str, Callable[[], float]]
 
 
 def _of_pairs(problem: Problem) -> _Defaults:
-    """Return the defaults of a factorization machine of second order."""
+    """Return the defaults of a second-order factorization machine."""
     reference = References(problem)
     return {
         "lambda_p": lambda: SHRINKAGE_SHARE * reference.lambda_p,
@@ -323,7 +324,7 @@ def _of_pairs(problem: Problem) -> _Defaults:
 
 
 def _of_weights(problem: Problem) -> _Defaults:
-    """Return those of a model that is convex in W, λ_tr and λ, whose start is 0."""
+    """Return the defaults λ_tr and λ of a model convex in W, which starts at 0."""
     slope = problem.slope(problem.predict(linear_fit(problem, rough=True)))
     gradient = PairGradient(problem.design, slope, diagonal=not problem.model.multilinear)
     smooth = problem.penalty.smooth
@@ -335,7 +336,7 @@ def _of_weights(problem: Problem) -> _Defaults:
 
 
 def _of_products(problem: Problem) -> _Defaults:
-    """Return those of a model of other products."""
+    """Return the defaults of other product models."""
     lambda_p, lambda_sparse, size = product_references(problem)
     # The gradient in factors of order m scales with their power m − 1; all subsets grow with them.
     share = START_SHARE if problem.model.order is None else _PRODUCT_START_SHARE

@@ -1,14 +1,14 @@
-r"""λ_max of a factorization machine: the strength from which P = 0 is a minimum.
+r"""λ_max of a factorization machine: the strength above which P = 0 is a minimum.
 
-At the linear fit (the minimum over w and the bias with P = 0) let G, shape (d, d), be the gradient of the
-risk in the pair weights, of zero diagonal. Factors P change the objective by
+At the linear fit (the minimum over w and the bias with P = 0), let G, shape (d, d), be the gradient of the
+risk in the pair weights, with zero diagonal. Factors P change the objective by
 
     ½ tr(PᵀGP) + λ_p‖P‖²_F + λ Ω(P) = −⟨M, W⟩ + λ Ω(P) + O(‖P‖⁴),   M = −½G − λ_p I,   W = PPᵀ,
 
-and for a convex loss by no less than its first three terms, as f is linear in W. So P = 0 is a global minimum
-where ⟨M, W⟩ ≤ λ Ω(P) for all P, and else a saddle point: the objective falls along √τ·P for small τ. Where
-Ω(P) ≥ ω(W) with equality for a single column, the least such λ lies between max_v vᵀMv / ω(vvᵀ) and the
-same maximum over all positive semidefinite W:
+and for a convex loss by at least the first three terms, since f is linear in W. Hence P = 0 is a global
+minimum if ⟨M, W⟩ ≤ λ Ω(P) for all P, and otherwise a saddle point: the objective decreases along √τ·P for
+small τ. If Ω(P) ≥ ω(W) with equality for a single column, the smallest such λ lies between max_v vᵀMv /
+ω(vvᵀ) and the same maximum over all positive semidefinite W:
 
 =====================  ===================  ===================================================
 ω(W)                   Ω                    λ_max
@@ -18,7 +18,7 @@ tr W                   ℓ2², TI by rows      −λ_min(G)/2 − λ_p, exactly
 Σ_{i<j} |w_ij|         Ω_TI, Ω_CS, Ω_*      between max|G_ij| − 2λ_p and max|G_ij|
 =====================  ===================  ===================================================
 
-and 0 where λ_p ≥ −λ_min(G)/2. The upper bounds are tightened by a positive semidefinite S: as ⟨S, W⟩ ≥ 0,
+and 0 if λ_p ≥ −λ_min(G)/2. The upper bounds are tightened by a positive semidefinite S: since ⟨S, W⟩ ≥ 0,
 ⟨M, W⟩ ≤ ⟨M + S, W⟩ ≤ max|m_ij + s_ij| · Σ|w_ij|. The best S solves a semidefinite program, the dual of the
 relaxation of sparse principal components (d'Aspremont, El Ghaoui, Jordan and Lanckriet 2007).
 """
@@ -40,7 +40,7 @@ from ..penalties import get_penalty
 from ..problem import Problem
 from ..solvers import get_solver
 
-# The most features for the semidefinite program, whose steps are eigendecompositions.
+# The maximum number of features for the semidefinite program, whose steps are eigendecompositions.
 SMALL = 100
 _SDP_STEPS, _SDP_EVERY, _SDP_TOL = 400, 20, 1e-3
 _LINEAR = Budget(epochs=500, tol=1e-9, report_every=None)
@@ -52,19 +52,19 @@ _LANCZOS_TOL = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ZeroThreshold:
-    """An interval that contains λ_max, the strength from which P = 0 is a minimum.
+    """An interval that contains λ_max, the strength above which P = 0 is a minimum.
 
     Attributes
     ----------
     lower : float
-        Just below it P = 0 is a saddle point, with the descent direction `direction`. 0 where there is no
-        such λ > 0.
+        Just below this strength, P = 0 is a saddle point with the descent direction `direction`. 0 if there
+        is no such λ > 0.
     upper : float
-        From here on P = 0 is a minimum: a global one for a convex loss.
+        The strength at which P = 0 is proved to be a minimum, global for a convex loss.
     direction : (d,) ndarray or None
-        v of unit length: the objective falls along P = √τ·v for small τ where λ < `lower`.
+        A unit vector v: for λ < `lower`, the objective decreases along P = √τ·v for small τ.
     dual : (d, d) ndarray or None
-        The S that proves `upper`; None where a simple bound proves it.
+        The S that proves `upper`; None if a simple bound proves it.
     loose : bool
         Whether only simple bounds were used: on request, or for more than 100 features.
     linear : Parameters
@@ -85,20 +85,20 @@ class ZeroThreshold:
 
 
 def why_no_threshold(problem: Problem) -> WhyNot | None:
-    """Return why a problem has no λ_max, with an alternative, or None; of its data only y matters."""
+    """Return why a problem has no λ_max, with an alternative, or None; depends only on y of the data."""
     if (m := problem.n_machines) is not None:
-        return WhyNot("several_outputs", f"y has {m} outputs with a λ_max each: give one at a time.")
+        return WhyNot("several_outputs", f"y has {m} outputs with a λ_max each: pass one at a time.")
     return problem.model.why_no_threshold() or problem.penalty.why_no_threshold()
 
 
 @one_thread()
 def zero_threshold(problem: Problem, linear: Parameters | None = None, tight: bool = True) -> ZeroThreshold:
-    """Return an interval that contains λ_max, whatever the problem's own λ.
+    """Return an interval that contains λ_max; the λ of the problem is ignored.
 
     Parameters
     ----------
     problem : Problem
-        A factorization machine of second order.
+        The problem of a second-order factorization machine.
     linear : Parameters, optional
         The linear fit, if known.
     tight : bool
@@ -120,16 +120,16 @@ def zero_threshold(problem: Problem, linear: Parameters | None = None, tight: bo
 
 
 def gradient_at(problem: Problem, linear: Parameters) -> PairGradient:
-    """Return ½G, the gradient of the risk in a symmetric W, of zero diagonal, at the linear fit."""
+    """Return ½G, the gradient of the risk in a symmetric W with zero diagonal, at the linear fit."""
     return PairGradient(problem.design, problem.slope(problem.predict(linear)), diagonal=False)
 
 
 @one_thread()
 def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None = None) -> Parameters:
-    """Return the minimum over w and the bias with P = 0, whatever the problem's P and its strengths.
+    """Return the minimum over w and the bias with P = 0, regardless of P and its strengths in the problem.
 
-    With `rough` it is the result of some sweeps of coordinate descent, which do not depend on the units of X:
-    accurate to about four digits, and fast, above all from a close `start`.
+    With `rough`, it is the result of some unit-free sweeps of coordinate descent: accurate to about four
+    digits, and fast, especially from a close `start`.
     """
     if problem.n_machines is not None:
         return problem.joined(problem.by_machine(linear_fit, rough, start))
@@ -140,8 +140,8 @@ def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None =
         parameters = parameters.replace(w=start.w, intercept=start.intercept)
     if problem.fit_linear or problem.fit_intercept:
         if rough and problem.loss.mu() is not None:
-            # Collinear features, as all categories of an attribute are with the bias, take many sweeps
-            # without the extrapolation.
+            # Collinear features, such as all categories of an attribute with a bias, need many sweeps
+            # without extrapolation.
             sweeps = get_solver("pcd", {"anderson": _ANDERSON})
             sweeps.unit_free = True
             *_, end = iterate(smooth, sweeps, _ROUGHLY_LINEAR, start=parameters)
@@ -185,7 +185,7 @@ def _of_dense(problem: Problem, linear: Parameters, A: np.ndarray, tight: bool) 
 
 
 def _of_operator(problem: Problem, linear: Parameters, gradient: PairGradient) -> ZeroThreshold:
-    """Return the threshold by the simple bounds, from products with G alone."""
+    """Return the threshold from the simple bounds, using only products with G."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     d = problem.design.n_features
@@ -227,10 +227,10 @@ def _rounded(W: np.ndarray) -> list[np.ndarray]:
 
 
 def _relaxed(A: np.ndarray, lambda_p: float, pairs: bool) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the least bound found, the S that proves it, and the W at which it is attained in the limit.
+    """Return the smallest bound found, the S that proves it, and the W that attains it in the limit.
 
-    Alternating directions on max ⟨M, W⟩ over positive semidefinite W with ω(W) ≤ 1. Every iterate's S is
-    positive semidefinite, so that each proves a bound.
+    Alternating directions on max ⟨M, W⟩ over positive semidefinite W with ω(W) ≤ 1. The S of every iterate is
+    positive semidefinite and proves a bound.
     """
     d = len(A)
     M = A - lambda_p * np.eye(d)
@@ -259,7 +259,7 @@ def _relaxed(A: np.ndarray, lambda_p: float, pairs: bool) -> tuple[float, np.nda
 
 
 def _in_ball(Y: np.ndarray, pairs: bool, off: np.ndarray) -> np.ndarray:
-    """Return the projection on ω ≤ 1 with a diagonal ≥ 0."""
+    """Return the projection onto ω ≤ 1 with a non-negative diagonal."""
     Y = np.where(off, Y, np.maximum(Y, 0.0))
     entries = np.abs(Y[off] if pairs else Y.ravel())
     radius = 2.0 if pairs else 1.0

@@ -64,7 +64,7 @@ class Safeguard:
     def accepts(self, end: Parameters) -> bool:
         """Return whether to accept an epoch that ends at a point, and set the scale of the next epoch."""
         value = self.objective(end)
-        # Written with <=, so that NaN is rejected.
+        # Written with <= to reject NaN.
         if value <= self._value:
             self._value = value
             self.scale = min(1.0, GROW * self.scale)
