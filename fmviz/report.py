@@ -1,4 +1,4 @@
-"""Render fits as one HTML page that opens without a server: pictures to move, sentences, settings."""
+"""Reports of fits as self-contained HTML pages with interactive pictures, text and settings."""
 
 from __future__ import annotations
 
@@ -57,14 +57,12 @@ from fmviz.typography import cell, counted, typeset
 
 SHOWN_PAIRS = 50
 SHOWN_WEIGHTS = 20
-# The maximum number of heatmaps, one for each output.
+# The maximum number of heatmaps, one per output.
 _OUTPUTS = 12
-_LEFT_OUT = (
-    "Names of features and rankings are left out, and errors are of the target as it was scaled for the fit."
-)
+_LEFT_OUT = "Feature names and rankings are omitted, and errors refer to the scaled target."
 # The number of features in the description of a basis vector.
 _FEATURES = 3
-# So many columns, and pairs of them, are drawn.
+# Maximum number of columns, and of pairs of columns, that are drawn.
 _COLUMNS = 12
 USED = "What the model uses"
 UNION = ", all outputs together"
@@ -74,7 +72,7 @@ _TEMPLATES = Environment(
 )
 _TEMPLATES.filters["cell"] = cell
 MOST_BYTES = 2_000_000
-# Of the matrices of a page, until it is small enough.
+# Sizes of matrices, tried until a page is small enough.
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("cards", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
@@ -110,15 +108,15 @@ class Outcome:
     data : mapping of str to object
         Further facts about the data.
     settings : mapping of str to object
-        The listed settings, by default all of the experiment.
+        The listed settings, by default those of the experiment.
     output : str
         The name of the output, if it is one of several.
     compared : bool
-        Whether the score of the output has a meaning only relative to those of the other classes.
+        Whether the score of the output is meaningful only relative to those of the other classes.
     by_columns : ByColumns or None
-        What the model says of columns, where it can be read by them.
+        Column effects, if they apply.
     frames : sequence of Frame
-        The pictures of epochs; by default that of the parameters alone.
+        Pictures of epochs; by default only that of the parameters.
     """
 
     title: str
@@ -149,7 +147,7 @@ class Outcome:
         return Wording(Attributes(self.dataset), self.experiment.loss.name, self.compared)
 
     def each(self) -> list[Outcome]:
-        """Return the contents for every output; those of a single output as they are."""
+        """Return the contents for every output; unchanged for a single output."""
         if self.parameters is None:
             return [self]
         m = self.model.n_outputs_of(self.parameters)
@@ -172,7 +170,7 @@ class Outcome:
 
 
 def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
-    """Return the contents of a report on a stored run, without data if they are no longer available."""
+    """Return the contents of a report on a stored run, without data if they are unavailable."""
     experiment = run.experiment
     notes = []
     dataset: Dataset | None = None
@@ -205,7 +203,7 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
 
 
 def file_notes(encoded: Encoded, source: Source | None) -> list[str]:
-    """Return sentences on how a file was read, and what became of its columns and rows."""
+    """Return sentences on the format of a file and the treatment of its columns and rows."""
     return [
         *(() if source is None else source.notes),
         *encoded.target.sentences,
@@ -217,24 +215,23 @@ def file_notes(encoded: Encoded, source: Source | None) -> list[str]:
 def page(
     title: str, messages: Sequence[str], pictures: Sequence[tuple[str, Picture]] = (), **sections: Any
 ) -> str:
-    """Return one HTML page of at most `MOST_BYTES` that needs neither a server nor a network.
+    """Return a self-contained HTML page of at most `MOST_BYTES`.
 
     Parameters
     ----------
     title : str
         The heading.
     messages : sequence of str
-        Sentences below it.
+        Sentences below the heading.
     pictures : sequence of (str, Picture)
-        What is drawn, each with its heading. Of many frames some are left out, of many features all but the
-        strongest; the page says so.
+        Headings and pictures. Excess frames and weak features are omitted, with a note on the page.
     **sections
-        What else the template takes.
+        Further variables of the template.
 
     Returns
     -------
     str
-        The page, with all external texts escaped, in the light or dark theme of the reader.
+        The page with all external text escaped, in the reader's light or dark theme.
     """
     script = Markup(module())
     for frames in _FRAMES:
@@ -257,7 +254,7 @@ def page(
 
 
 def packed(picture: Picture) -> dict[str, str]:
-    """Return what the script of a saved page reads of a picture."""
+    """Return the data of a picture for the script of a saved page."""
     return {"payload": base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()}
 
 
@@ -268,7 +265,7 @@ def html(outcome: Outcome) -> str:
     each, experiment = outcome.each(), outcome.experiment
     penalty, solver = cell(experiment.regularizer), cell(experiment.solver)
     unit = (1.0, "") if outcome.dataset is None else outcome.dataset.unit
-    # Those of the last epoch.
+    # The strengths of the last epoch.
     strengths = ", ".join(
         f"{name_of(name)} = {cell(value)}" for name, value in experiment.strengths(outcome.epoch - 1).items()
     )
@@ -302,14 +299,14 @@ def html(outcome: Outcome) -> str:
 
 
 def _units(dataset: Dataset | None) -> str:
-    """Return a sentence on the units of a scaled target, else ""."""
+    """Return a sentence on the unit of a scaled target, else ""."""
     if dataset is None or not dataset.unit[1]:
         return ""
     scaling, unit = dataset.target_scaling, dataset.unit[1]
-    assert isinstance(scaling, Scaling), "only one number has a unit"
+    assert isinstance(scaling, Scaling), "requires a single numeric output"
     return (
-        f"The target is fitted as ({unit} {'+' if scaling.mean < 0 else '−'} "
-        f"{typeset(abs(scaling.mean), '.6g')})/{typeset(scaling.scale, '.6g')}; the objective is of this, "
+        f"The fitted target is ({unit} {'+' if scaling.mean < 0 else '−'} "
+        f"{typeset(abs(scaling.mean), '.6g')})/{typeset(scaling.scale, '.6g')}; the objective refers to it, "
         f"errors, weights and effects are in {unit}."
     )
 
@@ -324,7 +321,7 @@ def _settings(outcome: Outcome) -> dict[str, Any]:
 
 
 def listed_settings(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return settings by their labels, in words."""
+    """Return settings as text, by their labels."""
     return {name_of(name): label_of(name, cell(value)) for name, value in settings.items()}
 
 
@@ -332,7 +329,7 @@ def listed_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
-    """Return the matrices of outputs of a fit, beside the truth where that is known, and its curves."""
+    """Return the matrices of the outputs of a fit, with the truth if known, and its curves."""
     outcome = outputs[0]
     experiment, dataset, history = outcome.experiment, outcome.dataset, outcome.history
     color = regularizer_color(experiment.regularizer.name)
@@ -355,7 +352,7 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
             each.output or "Learned",
             each.model,
             [
-                # The counts of frames are those of all outputs.
+                # Counts of frames cover all outputs.
                 (frame.key, frame.thinned, 0 if each.output else frame.used_interactions)
                 for frame in each.frames
                 # Not tiles.
@@ -367,19 +364,19 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
     ]
     try:
         panels, features, words = learned(drawn, [color] * len(drawn))
-    except ValueError:  # It has no pairs.
+    except ValueError:  # The model has no pairs.
         if not charts:
             return None
     if panels and truth is not None:
         codes, scale = encode_codes(truth[np.ix_(features, features)], grey_diagonal=True)
-        panels.append(Panel("In truth", [CodesFrame(codes, scale)], gram_label="W"))
+        panels.append(Panel("Truth", [CodesFrame(codes, scale)], gram_label="W"))
     names = [str(j) for j in features] if dataset is None else [dataset.feature_names[j] for j in features]
     return Picture(
         panels,
         names,
         charts,
         history,
-        # On the scale of the first epochs, which overshoot, all later ones would look alike.
+        # On the scale of the first epochs, which overshoot, all later epochs would look alike.
         scale=None if dataset is None or dataset.truth is None else 1.25 * float(np.abs(dataset.truth).max()),
         total=outcome.epoch,
         omitted=words,
@@ -391,20 +388,20 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
 def learned(
     given: Sequence[tuple[str, Model, Sequence[tuple[str, Any, int]]]], colors: Sequence[str]
 ) -> tuple[list[Panel], np.ndarray, str]:
-    """Return matrices of pair weights of the same features, with a frame for each fit, and these features.
+    """Return matrices of pair weights of common features, with a frame per fit, and these features.
 
     Parameters
     ----------
     given : sequence of (str, Model, sequence of (str, Parameters or Thinned, int))
-        The title of a matrix, its model, and what was fitted, each with the name of its frame and, of what
-        is thinned, the number of its interactions.
+        Title and model of a matrix, and its fits: the name of the frame, the parameters and, if they are
+        thinned, the number of interactions.
     colors : sequence of str
-        Of the panels.
+        Colours of the panels.
 
     Returns
     -------
     (list of Panel, ndarray, str)
-        Beyond `MOST_FEATURES` features the strongest are drawn. The last says what is not.
+        Panels, the strongest features up to `MOST_FEATURES`, and a sentence on omissions.
 
     Raises
     ------
@@ -424,20 +421,20 @@ def learned(
         for _, model, fits in given
     ]
     if not all(drawn):
-        raise ValueError("No epoch has parameters that can be drawn.")
+        raise ValueError("No epoch has parameters to draw.")
     d = drawn[0][0][1].n_features
     features, words = np.arange(d), []
     if d > MOST_FEATURES:
         ends = {fit[-1] for fits in drawn for fit in (fits[-1], max(fits, key=lambda fit: fit[-1].rows.size))}
         features, used = strongest_features([*ends], MOST_FEATURES)
         features = features if used else np.arange(MOST_FEATURES)
-        # Of a thinned fit the weakest rows are not there.
+        # Thinned fits lack the weakest rows.
         used = max(
             used, *(len(x.values) + x.n_dropped for fits in drawn for _, x, *_ in fits if x.n_dropped), 0
         )
         words.append(strongest_words(features.size, used, d))
     if larger := any(max(orders_of(model), default=2) > 2 for _, model, _ in given):
-        words.append("Only pairs are drawn, not products of three or more features.")
+        words.append("The matrix shows only pairs, not products of three or more features.")
     kind, panels = "pair" if larger else "interaction", []
     for (title, model, _), color, fits in zip(given, colors, drawn, strict=True):
         frames: list[FactorFrame | CodesFrame] = []
@@ -448,7 +445,7 @@ def learned(
                 total = sum(int(np.count_nonzero(used)) for *_, used in pairs.upper())
             caption = counted(max(total, count if x.n_dropped and not larger else 0), kind)
             if shown < total:
-                caption += f", {shown:,} of them among the {features.size} features shown"
+                caption += f", {shown:,} of them among the {features.size} displayed features"
             if x.factors and x.coefficients is None and not (model.columnar or model.lifted):
                 frames.append(FactorFrame(x.dense()[features], key, caption))
             else:
@@ -471,7 +468,7 @@ def main_figure(effects: Effects, column: int) -> Any:
 
 
 def pair_figure(surface: Surface, unit: str, dark: bool = False) -> Any:
-    """Draw what a pair of columns adds: a curve for each word, or a heatmap."""
+    """Draw the effect of a pair of columns: a curve per level, or a heatmap."""
     axes = surface.first, surface.second
     names = axes[0].column.name, axes[1].column.name
     if surface.curves is not None:
@@ -484,7 +481,7 @@ def pair_figure(surface: Surface, unit: str, dark: bool = False) -> Any:
 
 
 def _by_columns(by: ByColumns) -> dict[str, Any]:
-    """Return main effects and pairs of columns: sentences, with a curve or a table of coloured cells."""
+    """Return main effects and pairs of columns: sentences with a curve or a table of coloured cells."""
     effects = by.effects
     mains, pairs = [], []
     for column in effects.mains["column"].head(_COLUMNS):
@@ -521,7 +518,7 @@ def _curve(figure: Any) -> dict[str, str]:
 
 
 def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:
-    """Return a table of numbers, with a colour for each that reads on light and on dark."""
+    """Return a table of numbers with colours that are legible in both themes."""
     top = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     digits = max(0, 1 - math.floor(math.log10(top)))
     return {
@@ -540,7 +537,7 @@ def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> d
 
 
 def shade(share: float) -> str:
-    """Return a colour for a share of the largest number, which reads on light and on dark."""
+    """Return a colour for a share of the largest number, legible in both themes."""
     color = "219, 111, 34" if share > 0 else "63, 136, 197"
     return f"rgba({color}, {0.75 * abs(share):.2f})"
 
@@ -566,7 +563,7 @@ def _listed(each: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _bases(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return a row for every vector of a shared basis: its main features, and its weight in each output."""
+    """Return a row per vector of a shared basis: its main features and its weight in each output."""
     parameters, dataset = outcome.parameters, outcome.dataset
     if parameters is None or dataset is None or not isinstance(outcome.model, SharedBasis):
         return []

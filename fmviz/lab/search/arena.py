@@ -1,4 +1,4 @@
-"""Fit four regularizers on planted groups for the start page and the tour."""
+"""Fits of four regularizers on planted groups for the start page and the tour."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ STRENGTHS = (
     *(float(f"{digits}e{e}") for e in (-3, -2, -1, 0) for digits in (1, 1.5, 2.2, 3.2, 4.6, 6.8)),
     10.0,
 )
-"""Values of λ, six a decade."""
+"""Values of λ, six per decade."""
 
 STRENGTH = 0.32
-"""The λ that the page begins with: TI uses exactly the true pairs, from a random start, too."""
+"""The initial λ of the page: TI uses exactly the true pairs, even from a random start."""
 
 PAIR = (6, 17)
-"""A feature of each of two groups, which CS keeps up to λ = 1."""
+"""Features of two groups that CS keeps up to λ = 1."""
 
 
 def arena_plan() -> PathPlan:
-    """Return what is fitted: few rows of eight groups of 6 features, and of 20 features that are noise.
+    """Return the settings: few rows, eight groups of 6 features, and 20 noise features.
 
-    Of ten seeds, TI has the true pairs on nine, ℓ₁ on four.
+    Over ten seeds, TI recovers the true pairs on nine, ℓ₁ on four.
     """
     given = {"n_samples": 180, "d_true": 48, "b": 8, "d_noise": 20, "noise": 0.1, "seed": 1}
     data = DataChoice.of("synthetic", given)
@@ -45,26 +45,26 @@ def arena_truth() -> np.ndarray:
     return truth
 
 
-# Those of the start page and of the tour, whichever came first.
+# Common to the start page and the tour.
 _fits: dict[Experiment, PathFit] = {}
 
 
 def arena_fits(plan: PathPlan, should_stop: Callable[[], bool] = never) -> Iterator[PathFit]:
-    """Yield the fits of a plan; the process keeps them for `arena_fit`."""
+    """Yield the fits of a plan, and cache them for `arena_fit`."""
     for fit in trace(plan, should_stop):
         _fits[fit.experiment] = fit
         yield fit
 
 
 def make_ready() -> None:
-    """Fit an epoch of every path: what a process loads and compiles for its first fits is there then."""
+    """Fit an epoch of every path, to load and compile everything for the first fits."""
     plan = arena_plan()
     for name in plan.regularizers:
         Run.prepare(replace(plan.method(name), max_epochs=1)).end()
 
 
 def arena_fit(regularizer: str, strength: float) -> PathFit:
-    """Return the fit of a regularizer at one of `STRENGTHS`, made with its path where nobody has made it."""
+    """Return the fit of a regularizer at one of `STRENGTHS`; computes its path if it is not cached."""
     plan = replace(arena_plan(), regularizers=(regularizer,))
     wanted = replace(plan.method(regularizer), lambda_sparse=strength)
     if wanted not in _fits:

@@ -1,4 +1,4 @@
-"""Compare regularizers at equal sparsity: find the λ of each that uses a given number of interactions."""
+"""Comparison of regularizers at equal sparsity, each at the λ with a given number of interactions."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from fmviz.metrics import SUPPORT_F1, Metric
 from fmviz.paths import Probe, onwards, search_lambda
 
 _GRID = tuple(10.0**e for e in range(-6, 3))
-# Closer ends of a bracket would make no difference that anybody can see.
+# Closer ends of a bracket make no visible difference.
 _NARROWEST = 1e-6
-# Of a path that goes up: where it begins near zero and in short steps it chooses better.
+# An upward path selects better if it starts near zero with short steps.
 _STRENGTHS, _SMALLEST_SHARE = 30, 1e-5
 _MOST_STEPS = 500
 REFITTED = "refitted_"
-"""How the names of the metrics of refitted parameters begin."""
+"""Prefix of metrics of refitted parameters."""
 
 
 @dataclass(frozen=True, eq=False)
 class SearchFit:
-    """One fit of the search for one regularizer.
+    """A fit in the search for one regularizer.
 
     Attributes
     ----------
     experiment : Experiment
-        The settings with its λ; with a random start `Run.end` of them makes the same fit.
+        The settings with its λ; with a random start, `Run.end` reproduces the fit.
     used_interactions, used_features : int
-        What the fit uses.
+        Counts of the fit.
     status, message
-        The state of the search after it, see `fmviz.paths.Probe`; "nearest" is the fit of a comparison that
-        stands for a number that is not reachable.
+        The state of the search after the fit, see `fmviz.paths.Probe`; "nearest" is the closest fit to an
+        unreachable number.
     metrics : dict of str to float
-        See `fmviz.lab.runner.Run.measure`; empty while the search goes on. Those of `refitted` on validation
-        rows begin with `REFITTED`.
+        See `fmviz.lab.runner.Run.measure`; empty during the search. Metrics of the refit on validation rows
+        have the prefix `REFITTED`.
     parameters : Parameters or None
-        Those of the fit that a comparison has come to.
+        The parameters of the final fit.
     """
 
     experiment: Experiment
@@ -65,9 +65,9 @@ class SearchFit:
 
 
 def refitted(problem: Problem, parameters: Parameters, should_stop: Callable[[], bool] = never) -> Parameters:
-    """Minimise the objective of a machine by L-BFGS from some parameters on; zeros of P stay zeros.
+    """Minimise the objective of a machine by L-BFGS from given parameters; zeros of P stay zero.
 
-    With λ = 0 the chosen pairs stay, and are no longer shrunk by Ω.
+    With λ = 0 the selected pairs stay and are not shrunk by Ω.
     """
     joint = Joint(problem)
     start = joint.pack(parameters)
@@ -75,7 +75,7 @@ def refitted(problem: Problem, parameters: Parameters, should_stop: Callable[[],
 
     def masked(theta: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = joint.smooth_value_and_gradient(theta)
-        # Without a gradient it ends.
+        # Ends without a gradient.
         return value, gradient * (free & (not should_stop()))
 
     end = minimize(masked, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
@@ -96,9 +96,9 @@ def _fit(run: Run, probe: Probe, *, final: bool) -> SearchFit:
 
 
 def suggested_target(dataset: Dataset) -> int:
-    """Return at how many interactions to compare: the true ones, where they are known.
+    """Return the default number of interactions of a comparison: the number of true ones, if known.
 
-    Else a tenth of all pairs, but no more than one for ten rows.
+    Otherwise a tenth of all pairs, at most one per ten rows.
     """
     truth = truth_of(dataset)
     if truth is not None and (true := int(np.triu(truth != 0, 1).sum())):
@@ -116,36 +116,36 @@ def at_equal_sparsity(
     accept: tuple[int, int] | None = None,
     seeds: int = 1,
 ) -> Iterator[SearchFit]:
-    """Search for every regularizer the λ that uses about `target` interactions, and measure it there.
+    """Search the λ of every regularizer with about `target` interactions, and evaluate the fit.
 
-    Two of them are searched at a time, seed by seed.
+    Two searches run at a time, seed by seed.
 
     Parameters
     ----------
     experiment : Experiment
-        All other settings; the same for all.
+        The common settings.
     regularizers : sequence of str
-        Their names.
+        Names of regularizers.
     target : int
         The number of interactions.
     should_stop : callable
-        Asked between epochs.
+        Polled between epochs.
     accept : (int, int), optional
-        The accepted range, which holds the target. By default it lies between the binomial coefficients
-        around it, which are all that a selection of features can reach, see `fmviz.find_lambda`.
+        The accepted range around the target. By default, the range between the adjacent binomial
+        coefficients, the only counts that a selection of features can reach, see `fmviz.find_lambda`.
     seeds : int
-        How many there are, from that of the experiment on: they draw start and validation rows.
+        The number of seeds, starting at that of the experiment; each has its own start and validation rows.
 
     Yields
     ------
     SearchFit
-        For every fit. The last of a regularizer and seed is found; or, where the number is not reachable, it
-        is the nearest of its fits, by the ratio of the two numbers.
+        Every fit. The last fit of a regularizer and seed has the accepted number or, if that is unreachable,
+        the nearest number by ratio.
 
     Raises
     ------
     ValueError
-        If a regularizer does not suit the model and loss.
+        If a regularizer is incompatible with model and loss.
     """
     for seed in range(experiment.seed, experiment.seed + seeds):
         own = replace(experiment, seed=seed, solver="auto")
@@ -168,15 +168,15 @@ def _compared(run: Run, fits: Iterator[SearchFit], should_stop: Callable[[], boo
 def ends_table(
     fits: Sequence[SearchFit], regularizers: Sequence[str], accept: tuple[int, int], metric: Metric
 ) -> pd.DataFrame:
-    """Return what the searches of `at_equal_sparsity` have come to.
+    """Return the results of the searches of `at_equal_sparsity`.
 
     Returns
     -------
     DataFrame
-        One row for each regularizer and seed, of those seeds that all regularizers have, if there is any:
-        ``fit``, ``regularizer``, ``label``, ``seed``, ``λ``, ``interactions``, ``Features``, the metric as
-        ``value`` and ``refitted``, ``F1`` of the pairs, ``Fits``; ``nearest``, whether the number was not
-        reached, and ``instead``, the numbers around it.
+        One row for each regularizer and seed, for seeds completed by all regularizers, if any: ``fit``,
+        ``regularizer``, ``label``, ``seed``, ``λ``, ``interactions``, ``Features``, the metric as ``value``
+        and ``refitted``, ``F1`` of the pairs, ``Fits``; ``nearest``, whether the number was missed, and
+        ``instead``, the adjacent numbers.
     """
     rows = []
     for fit in (fit for fit in fits if fit.parameters is not None):
@@ -215,10 +215,10 @@ def nearest(
     *,
     cold: bool = False,
 ) -> Iterator[SearchFit]:
-    """Search the λ at which a run uses a number of interactions; by default the fits are those of a path.
+    """Search the λ at which a run uses a number of interactions, by default along a path.
 
-    Where the number is not reachable, the last fit is the nearest of all. With `cold` every fit begins as the
-    run does, and can be repeated alone.
+    If the number is unreachable, the last fit is the nearest. With `cold`, every fit has the start of the run
+    and can be repeated separately.
     """
     experiment, probes = run.experiment, []
     solver, warm = experiment.solver, experiment.start == "informed" and not cold
@@ -226,7 +226,7 @@ def nearest(
         run.problem,
         target,
         accept,
-        # Along these strengths a path does not lose the interactions that it has chosen.
+        # Steps small enough for a path to keep its interactions.
         grid=References(run.problem).grid(_STRENGTHS, _SMALLEST_SHARE) if warm else _GRID,
         narrowest=_NARROWEST,
         solver=solver,
@@ -240,7 +240,7 @@ def nearest(
         yield _fit(run, probe, final=probe.status == "found")
         probes.append(probe)
         if probe.status == "not reachable":
-            # The first of the nearest, by the ratio of the numbers.
+            # The first of the nearest by ratio.
             used = [probe.used_interactions or math.inf for probe in probes]
             logs = [abs(math.log(number / (target or 1))) for number in used]
             best = _fit(run, probes[logs.index(min(logs))], final=True)
