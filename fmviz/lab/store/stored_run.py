@@ -194,9 +194,7 @@ class StoredRun:
             return cls.broken(str(values["id"]), str(error))
         if run.ended or _is_alive(str(owner), run.updated):
             return run
-        message = (
-            f"Interrupted after {run.epoch:,} epochs: the process of this run has ended. Resume it to go on."
-        )
+        message = f"Interrupted after {run.epoch:,} epochs: the process of this run has ended. Resume it."
         return replace(run, status=INTERRUPTED, message=message)
 
     @classmethod

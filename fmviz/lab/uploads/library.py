@@ -118,7 +118,7 @@ class Size:
     bytes_of_x : int
         The memory of X, stored by rows and by columns as during training.
     notes : tuple of str
-        What was inferred, in sentences.
+        Sentences on inferred properties.
     """
 
     rows: int
