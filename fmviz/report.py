@@ -108,7 +108,7 @@ class Outcome:
     data : mapping of str to object
         Further facts about the data.
     settings : mapping of str to object
-        The listed settings, by default all of the experiment.
+        The listed settings, by default those of the experiment.
     output : str
         The name of the output, if it is one of several.
     compared : bool
@@ -170,7 +170,7 @@ class Outcome:
 
 
 def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
-    """Return the contents of a report on a stored run, without data if they are no longer available."""
+    """Return the contents of a report on a stored run, without data if they are unavailable."""
     experiment = run.experiment
     notes = []
     dataset: Dataset | None = None
@@ -215,14 +215,14 @@ def file_notes(encoded: Encoded, source: Source | None) -> list[str]:
 def page(
     title: str, messages: Sequence[str], pictures: Sequence[tuple[str, Picture]] = (), **sections: Any
 ) -> str:
-    """Return one HTML page of at most `MOST_BYTES` that needs neither a server nor a network.
+    """Return a self-contained HTML page of at most `MOST_BYTES`.
 
     Parameters
     ----------
     title : str
         The heading.
     messages : sequence of str
-        Sentences below it.
+        Sentences below the heading.
     pictures : sequence of (str, Picture)
         The pictures with their headings. To limit the size, frames are thinned out and only the strongest
         features are kept; the page states so.
@@ -266,7 +266,7 @@ def html(outcome: Outcome) -> str:
     each, experiment = outcome.each(), outcome.experiment
     penalty, solver = cell(experiment.regularizer), cell(experiment.solver)
     unit = (1.0, "") if outcome.dataset is None else outcome.dataset.unit
-    # Those of the last epoch.
+    # The strengths of the last epoch.
     strengths = ", ".join(
         f"{name_of(name)} = {cell(value)}" for name, value in experiment.strengths(outcome.epoch - 1).items()
     )
@@ -300,11 +300,11 @@ def html(outcome: Outcome) -> str:
 
 
 def _units(dataset: Dataset | None) -> str:
-    """Return a sentence on the units of a scaled target, else ""."""
+    """Return a sentence on the unit of a scaled target, else ""."""
     if dataset is None or not dataset.unit[1]:
         return ""
     scaling, unit = dataset.target_scaling, dataset.unit[1]
-    assert isinstance(scaling, Scaling), "only one number has a unit"
+    assert isinstance(scaling, Scaling), "requires a single numeric output"
     return (
         f"The target is fitted as ({unit} {'+' if scaling.mean < 0 else '−'} "
         f"{typeset(abs(scaling.mean), '.6g')})/{typeset(scaling.scale, '.6g')}; the objective refers to "
@@ -353,7 +353,7 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
             each.output or "Learned",
             each.model,
             [
-                # The counts of frames are those of all outputs.
+                # Counts of frames cover all outputs.
                 (frame.key, frame.thinned, 0 if each.output else frame.used_interactions)
                 for frame in each.frames
                 # Not tiles.
@@ -365,12 +365,12 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
     ]
     try:
         panels, features, words = learned(drawn, [color] * len(drawn))
-    except ValueError:  # It has no pairs.
+    except ValueError:  # The model has no pairs.
         if not charts:
             return None
     if panels and truth is not None:
         codes, scale = encode_codes(truth[np.ix_(features, features)], grey_diagonal=True)
-        panels.append(Panel("In truth", [CodesFrame(codes, scale)], gram_label="W"))
+        panels.append(Panel("Truth", [CodesFrame(codes, scale)], gram_label="W"))
     names = [str(j) for j in features] if dataset is None else [dataset.feature_names[j] for j in features]
     return Picture(
         panels,
@@ -422,7 +422,7 @@ def learned(
         for _, model, fits in given
     ]
     if not all(drawn):
-        raise ValueError("No epoch has parameters that can be drawn.")
+        raise ValueError("No epoch has parameters to draw.")
     d = drawn[0][0][1].n_features
     features, words = np.arange(d), []
     if d > MOST_FEATURES:
@@ -435,7 +435,7 @@ def learned(
         )
         words.append(strongest_words(features.size, used, d))
     if larger := any(max(orders_of(model), default=2) > 2 for _, model, _ in given):
-        words.append("Only pairs are drawn, not products of three or more features.")
+        words.append("The matrix shows only pairs, not products of three or more features.")
     kind, panels = "pair" if larger else "interaction", []
     for (title, model, _), color, fits in zip(given, colors, drawn, strict=True):
         frames: list[FactorFrame | CodesFrame] = []
@@ -446,7 +446,7 @@ def learned(
                 total = sum(int(np.count_nonzero(used)) for *_, used in pairs.upper())
             caption = counted(max(total, count if x.n_dropped and not larger else 0), kind)
             if shown < total:
-                caption += f", {shown:,} of them among the {features.size} features shown"
+                caption += f", {shown:,} of them among the {features.size} displayed features"
             if x.factors and x.coefficients is None and not (model.columnar or model.lifted):
                 frames.append(FactorFrame(x.dense()[features], key, caption))
             else:
@@ -482,7 +482,7 @@ def pair_figure(surface: Surface, unit: str, dark: bool = False) -> Any:
 
 
 def _by_columns(by: ByColumns) -> dict[str, Any]:
-    """Return main effects and pairs of columns: sentences, with a curve or a table of coloured cells."""
+    """Return main effects and pairs of columns: sentences with a curve or a table of coloured cells."""
     effects = by.effects
     mains, pairs = [], []
     for column in effects.mains["column"].head(_COLUMNS):

@@ -134,7 +134,7 @@ def test_a_result_that_cannot_be_kept_is_printed(command, tmp_path):
     file.write_text("no database " * 500)
     said = command("paper", "made_up", "--jobs", "1", "--store", file, code=1)
     assert "- HOLDS – x: The best score is 1.5." in said.out
-    assert "is complete but could not be kept" in said.err
+    assert "is complete but could not be stored" in said.err
     assert "Traceback" not in said.err
 
 

@@ -167,7 +167,7 @@ def test_backup_and_salvage(runs, path, tmp_path, command):
     copy, new = tmp_path / "copy.sqlite", tmp_path / "new.sqlite"
     assert runs("backup", copy).out.startswith(f"3 runs copied to {copy} (")
     assert copy.stat().st_mode & 0o777 == 0o600
-    assert "exists already" in runs("backup", copy, code=2).err
+    assert "already exists" in runs("backup", copy, code=2).err
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE runs SET created = 1e300 WHERE id = 'beta'")
     assert "2 runs saved" in (said := runs("salvage", new).out)

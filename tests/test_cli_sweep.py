@@ -87,7 +87,7 @@ def test_failed_fits_are_counted_and_told(sweep, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "more", "sentence"),
     [
-        ("nonsense", (), "This is no sweep"),
+        ("nonsense", (), "This is not a sweep"),
         ("seeds = 0", (), "has 0 fits"),
         ("[grid]\nlambda_sparse = [-1]", (), "lambda_sparse = -1"),
         ("[[method]]\nregularizer = 'x'", (), "regularizer"),

@@ -156,7 +156,7 @@ def test_a_machine_of_higher_order_tells_of_pairs_and_of_triples():
     page = html(of_view(view))
     counts = dict(
         re.findall(
-            r"<h2>(The strongest interactions[^<]*)</h2>\n(?:<p><b>.*?</p>)?<p>([\d,]+) (?:used pairs|are)",
+            r"<h2>(The strongest interactions[^<]*)</h2>\n(?:<p><b>.*?</p>)?<p>([\d,]+) used",
             page,
         )
     )
@@ -177,7 +177,7 @@ def test_a_report_has_the_changes_and_the_strengths_of_the_last_epoch():
     page = html(of_view(view))
     parsed = Strict(page)
     # What is due after the last epoch has changed nothing.
-    changed = "Changed on the way: λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9. "
+    changed = "Changes during the run: λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9. "
     assert changed in parsed.text
     assert "<h1>Balance scale · TI · λ 0.5 → 0.25 · seed 0</h1>" in page
     assert "λ = 0.25, λ_p = 0.125, λ_w = 0.0001." in parsed.text
@@ -237,7 +237,7 @@ def test_a_page_is_small_keeps_exact_zeros_and_says_what_it_leaves_out():
     assert len(page.encode()) <= report.MOST_BYTES
     assert "&lt;b&gt;" in page
     assert not re.search(r"(src|href)=", page)
-    assert "Matrices have the 200 strongest of 240 used features; the data have 300." in page
+    assert "Matrices show the 200 strongest of 240 used features; the data have 300." in page
     ((header, body),) = pictures_in(page)
     assert header["names"] == [f"</script>{j}" for j in kept_rows]
     kept = header["panels"][0]["frames"]
@@ -273,8 +273,10 @@ def test_machines_paths_and_experiments_are_saved(tmp_path):
         rank=2, max_iter=2, tol=0, lambda_sparse=0.0, random_state=0
     ).fit(pd.DataFrame(np.random.default_rng(0).normal(size=(40, 300))).add_prefix("c"), np.arange(40) % 8)
     page = fmviz.save(make_pipeline(machine), tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "44,850 interactions, 19,900 of them among the 200 features shown" in str(pictures_in(page)[0][0])
-    assert "Only the first 6 of 8 outputs are drawn. Matrices have the 200 strongest of 300 used" in page
+    assert "44,850 interactions, 19,900 of them among the 200 displayed features" in str(
+        pictures_in(page)[0][0]
+    )
+    assert "Only the first 6 of 8 outputs are drawn. Matrices show the 200 strongest of 300 used" in page
 
 
 def test_a_notebook_shows_what_is_fitted_or_says_what_it_needs():

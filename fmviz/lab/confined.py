@@ -98,9 +98,9 @@ def confined(
         answer = _answer(connection, (function, arguments, memory, seconds), memory, should_stop)
     result, status = answer[:-_NUMBER_BYTES], int.from_bytes(answer[-_NUMBER_BYTES:], "big", signed=True)
     if status == -signal.SIGXCPU:
-        raise ValueError(f"Reading {name} exceeds the limit of {seconds:.0f} s. {advice}")
+        raise ValueError(f"{name} takes longer than {seconds:.0f} s to read. {advice}")
     if status == _MEMORY:
-        raise ValueError(f"Reading {name} exceeds the memory limit of {in_words(memory)}. {advice}")
+        raise ValueError(f"{name} needs more than {in_words(memory)} of memory to read. {advice}")
     try:
         value = unpack(result) if status in (_RETURNED, _REFUSED, _FAILED) else _ending(status)
     except Exception:  # A compromised process may send anything.

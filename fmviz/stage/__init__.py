@@ -53,9 +53,9 @@ def read(name: str) -> str:
 
 @cache
 def module() -> str:
-    """Return the ES module, which imports nothing and brings its styles.
+    """Return the self-contained ES module with its styles.
 
-    Its default export called with a component draws it for Streamlit; without one it is what anywidget takes.
-    In a page, it draws every payload that stands there as JSON.
+    Its default export draws a Streamlit component; called without one, it returns an anywidget. In a saved
+    page it draws every JSON payload.
     """
     return f"const STYLE = {htmlsafe_json_dumps(read('stage.css'))};\n\n{''.join(map(read, _SCRIPTS))}"

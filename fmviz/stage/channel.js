@@ -1,17 +1,17 @@
-// Listens to the channel of the server: one WebSocket for all components of a page.
+// The client of the server's channel: one WebSocket for all components of a page.
 //
-// A listener is { number, has(), take(head, rows, from, body), gone(), cut(blocked) }. The next message is asked for when
-// the last one has been painted, which does not happen in a hidden tab.
+// A listener is { number, has(), take(head, rows, from, body), gone(), cut(blocked) }. The next message is requested
+// after the last one has been painted, which does not happen in a hidden tab.
 
 const RETRY = 1000;
-const REFUSALS = 3; // in a row, while the page has its own connection: the channel is cut
-const REDRAW = 2000; // milliseconds between drawings of a page whose channel is cut
+const REFUSALS = 3; // successive refusals, with a working page connection, that mean a blocked channel
+const REDRAW = 2000; // milliseconds between refreshes of a page with a blocked channel
 // As in docs/guide/serving.md.
 const PROXY_LINES = `proxy_http_version 1.1;
 proxy_set_header Upgrade $http_upgrade;
 proxy_set_header Connection "upgrade";`;
-const CALM = 100; // milliseconds between looks whether the page can be drawn again
-const LEAVING = 1500; // milliseconds after a link, or Back, in which another page may be on its way
+const CALM = 100; // milliseconds between checks whether the page can be redrawn
+const LEAVING = 1500; // milliseconds after a link, or Back, in which another page may load
 
 class Channel {
   constructor() {
@@ -24,8 +24,8 @@ class Channel {
     document.addEventListener("visibilitychange", () => this.askAll());
   }
 
-  // Whether the page can be drawn again. What is asked for without a connection is lost, and what the old page asks for
-  // while another one is on its way would take the reader back.
+  // Whether the page can be redrawn. Requests without a connection are lost, and requests of the old page while another
+  // one loads would take the reader back.
   get calm() {
     return this.connected && appState("Script") !== "running" && performance.now() - this.left > LEAVING;
   }
@@ -46,7 +46,7 @@ class Channel {
     const old = this.listeners.get(topic);
     if (old === listener) return;
     listener.number = 0;
-    this.left = -LEAVING; // the other page is there
+    this.left = -LEAVING; // the other page has loaded
     this.path = path;
     this.listeners.set(topic, listener);
     listener.cut(this.cut);
@@ -81,7 +81,7 @@ class Channel {
     socket.binaryType = "arraybuffer";
     let heard = false;
     socket.onopen = () => {
-      // Whoever asks anew is answered at once, which shows that the channel works.
+      // A new request is answered immediately, which shows that the channel works.
       for (const listener of this.listeners.values()) listener.number = 0;
       this.askAll();
     };
@@ -93,7 +93,7 @@ class Channel {
     socket.onclose = () => {
       this.socket = null;
       if (!this.listeners.size) return;
-      // A server that is being started again refuses the page, too; a hidden tab asks for nothing.
+      // A restarting server also refuses the page; a hidden tab sends no requests.
       if (!heard && this.connected && !document.hidden) this.count(this.refusals + 1);
       this.waiting = true;
       setTimeout(() => {
@@ -121,7 +121,7 @@ class Channel {
       return;
     }
     listener.number = number;
-    // Before it is drawn: a picture that cannot be drawn must not be the last one.
+    // Before drawing: a picture that cannot be drawn must not be the last one.
     requestAnimationFrame(() => this.ask(topic));
     listener.take(head, { rows, from, generation }, data.slice(4 + size));
   }
@@ -133,34 +133,33 @@ function appState(name) {
 
 const channel = (globalThis.fmvizChannel ||= new Channel());
 
-// Says that the channel is cut, and what opens it.
+// Shows that the channel is blocked, and how to open it.
 function cutNotice() {
   const notice = document.createElement("div");
   notice.className = "fmviz-cut";
   notice.setAttribute("role", "status");
   const sentence = document.createElement("div");
   sentence.textContent =
-    `Live pictures do not reach this browser: ${channel.address} is blocked. ` +
-    "The page is drawn every two seconds instead.";
+    `Live updates are blocked: this browser cannot reach ${channel.address}. ` +
+    "The page is refreshed every two seconds instead.";
   const details = document.createElement("details");
   details.append(document.createElement("summary"), document.createElement("pre"));
-  details.firstChild.textContent = "What a proxy such as nginx needs there";
+  details.firstChild.textContent = "Configuration for a proxy such as nginx";
   details.lastChild.textContent = PROXY_LINES;
   notice.append(sentence, details);
   return notice;
 }
 
-// What a component watches: one topic at a time, or none.
+// The subscription of a component: one topic at a time, or none.
 //
-// Its host is { root, has(), take(head, rows, body), redraw(phase) }. A topic has a phase, and so has the page that was
-// drawn: where the two differ, the page is drawn again, once for every phase. Where the channel is cut, it is drawn again
-// and again.
+// Its host is { root, has(), take(head, rows, body), redraw(phase) }. Topic and page have a phase; if they differ, the
+// page is redrawn, once per phase. With a blocked channel it is redrawn periodically.
 class Watch {
   constructor(host) {
     this.host = host;
   }
 
-  // Takes what the page says: where to listen, if anything goes on, and the phase that it was drawn in.
+  // Accepts the state of the page: the channel, if something is active, and its phase.
   follow(live, phase) {
     this.phase = phase;
     if (this.live?.topic === live?.topic) return;

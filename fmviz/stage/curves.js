@@ -1,8 +1,8 @@
-// Small curves of something that goes on, above each other and beside each other, on one axis.
+// Small live curves, stacked and side by side, on a common axis.
 
 const CHART_HEIGHT = 84;
 const STRIP_HEIGHT = 56;
-const LETTER = 12; // of a name at the end of a line
+const LETTER = 12; // font size of a name at the end of a line
 const INSET = { left: 6, right: 6, top: 4, bottom: 4 };
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -13,7 +13,7 @@ function draw(tag, attributes, parent) {
   return element;
 }
 
-// The place of the number nearest to x among ascending ones.
+// The index of the nearest of ascending numbers to x.
 function nearest(xs, x) {
   let low = 0;
   for (let high = xs.length - 1; low < high;) {
@@ -27,7 +27,7 @@ function nearest(xs, x) {
 const finite = Number.isFinite;
 const short = (x) => (Number.isInteger(x) && Math.abs(x) < 1e9 ? grouped(x).replace("-", "−") : number(x, 4));
 
-// Curves above each other, each of numbers of its own, or of columns of its owner.
+// Stacked curves, each with separate numbers, or with columns of its owner.
 class Chart {
   constructor(parent, spec, owner) {
     this.spec = spec;
@@ -66,7 +66,7 @@ class Chart {
     if (xs.length) this.owner.point(xs[nearest(xs, this.spec.xlog ? 10 ** at : at)]);
   }
 
-  // Writes the values at a place of the axis, else the last ones, and draws a line there.
+  // Shows the values at a position of the axis, by default the last, and draws a line there.
   mark(at) {
     const words = [];
     for (const { one, value, more } of this.readouts) {
@@ -100,7 +100,7 @@ class Chart {
     );
     const each = (this.height - 6 * (rows.length - 1)) / rows.length;
     rows.forEach((row, number_) => this.row(row, number_ * (each + 6), each, width, across));
-    // Words stand at the bottom, on the first line that is free there; the least value is on the lowest.
+    // Labels are at the bottom, on the first free line; the smallest value is on the lowest.
     const free = [44, 0];
     const places = marks.map(([epoch]) => across(this.owner.where(epoch)));
     for (const x1 of places) draw("line", { x1, x2: x1, y1: 0, y2: this.height, class: "change" }, this.svg);
@@ -124,12 +124,12 @@ class Chart {
     draw("rect", { x: 0, y: top, width, height, class: "ground" }, this.svg);
     if (!all.length) return;
     let low = row.zero ? 0 : Math.min(...all);
-    // What sticks out of an axis with a fixed end is cut off.
+    // Values beyond a fixed end of the axis are clipped.
     let high = row.top || Math.max(...all);
     const log = row.log && low > 0 && high > 20 * low;
     const scale = log ? Math.log10 : (value) => value;
     [low, high] = [scale(low), scale(high)];
-    // None of what is drawn can be below 0.
+    // No plotted quantity is negative.
     if (high === low) [low, high] = [Math.max(0, low - 0.5), row.top || high + 0.5];
     const inner = height - INSET.top - INSET.bottom;
     const down = (value) => top + INSET.top + (1 - Math.min(1, (scale(value) - low) / (high - low))) * inner;
@@ -179,7 +179,7 @@ class Chart {
   }
 }
 
-// Charts over the same rows: columns of numbers, to which rows are added.
+// Charts over the same rows, stored as growing columns of numbers.
 class Curves {
   constructor(parent) {
     this.strip = make("div", "strip", parent);
@@ -207,7 +207,7 @@ class Curves {
     return (this.columns[this.x] || []).length;
   }
 
-  // Takes rows in place of those from a number.
+  // Replaces the rows from a number on.
   grow(rows, from, marks = []) {
     Object.values(this.columns).forEach((column, at) => {
       column.length = Math.min(column.length, from);
@@ -229,7 +229,7 @@ class Curves {
     this.mark();
   }
 
-  // Marks the place under the pointer, else the one that is looked back to, else none.
+  // Marks the position under the pointer, else the selected epoch, else none.
   mark() {
     for (const chart of this.charts) chart.mark(this.pointed ?? this.back);
   }
@@ -239,7 +239,7 @@ class Curves {
     this.mark();
   }
 
-  // Looks back to an epoch that is there, but not to the last; or to a place of another axis.
+  // Selects an available epoch before the last, or a position of another axis.
   turnTo(at) {
     const { epoch } = this.columns;
     if (!epoch) this.back = this.charts[0]?.readouts[0].one.x?.[at] ?? at;

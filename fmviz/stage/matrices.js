@@ -1,18 +1,18 @@
-// Draws matrices as heatmaps and switches their frames while a slider is dragged.
+// Heatmaps of matrices whose frames follow a slider while it is dragged.
 
 const LEVELS = 127;
 const SKIP = -128; // the code of a cell that is not an interaction
 const CELL_GAP = 9; // CSS pixels between Q and its Gram matrix
 const PANEL_GAP = 24;
 const PLAY_SECONDS = 4;
-const ROUNDED = 1 + 1e-6; // the scale may be the largest value, computed otherwise
-const GRID = 9; // the least cell, in CSS pixels, that has lines around it
+const ROUNDED = 1 + 1e-6; // tolerance for a scale equal to the largest value
+const GRID = 9; // minimum cell size with grid lines, in CSS pixels
 const MIN_FACTOR = 26;
 const MAX_NAME = 120;
-const MIN_NAMED = 13; // the least cell, in CSS pixels, that a name fits beside
-const PLAYER = "fmviz-player"; // the event of a player that has taken its frames
-const ROW = 11; // CSS pixels of a row of a factor under a matrix
-const ZOOMED_IN = 3; // how many times closer a double click, or the key +, comes
+const MIN_NAMED = 13; // minimum cell size with names, in CSS pixels
+const PLAYER = "fmviz-player"; // the event of a player with loaded frames
+const ROW = 11; // height of a factor row below a matrix, in CSS pixels
+const ZOOMED_IN = 3; // zoom factor of a double click or the key +
 
 // ---- payload ----
 
@@ -31,7 +31,7 @@ function sections(bytes, body) {
 
 function decode(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (view.getUint32(0) !== 0x464d5631) throw new Error("matrix view: the payload is not of this version");
+  if (view.getUint32(0) !== 0x464d5631) throw new Error("matrix view: the payload has another version");
   const size = view.getUint32(4, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
   header.section = sections(bytes, 8 + size);
@@ -40,7 +40,7 @@ function decode(bytes) {
 
 // ---- numbers ----
 
-// Colours go with the square root of the magnitude, `top` at the ends of the scale.
+// Colours are linear in the square root of the magnitude; `top` is the end of the scale.
 function level(value, top) {
   const size = Math.max(1, Math.round(Math.sqrt(Math.min(1, Math.abs(value) / top)) * LEVELS));
   return value < 0 ? -size : size;
@@ -50,7 +50,7 @@ function factorCodes(q, scale) {
   return Int8Array.from(q, (value) => (value === 0 ? 0 : level(value, scale)));
 }
 
-// The product of two rows; null where no column has both, which is an exact zero.
+// The product of two rows; null, an exact zero, if they share no column.
 function product(q, k, i, j) {
   let sum = null;
   for (let s = 0, a = i * k, b = j * k; s < k; s++) if (q[a + s] && q[b + s]) sum += q[a + s] * q[b + s];
@@ -137,7 +137,7 @@ function lookup(colors) {
   return words;
 }
 
-// Whether an element stands on a dark ground: Streamlit's, or what is painted behind it.
+// Whether an element has a dark background: Streamlit's, or the colour painted behind it.
 function isDark(element) {
   let color = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
   for (let at = element; !color && at; at = at.parentElement || at.getRootNode().host) {
@@ -162,7 +162,7 @@ function position(range) {
   return { text, index: Math.round(value - low), count: Math.round(high - low) + 1 };
 }
 
-// Follows the slider of a Streamlit widget, or the player of another view: Python hears of a drag at its end, while
+// Follows the slider of a Streamlit widget, or the player of another view. Python receives only the end of a drag, but
 // aria-valuetext changes on each step.
 class Driver {
   constructor(key, listener) {
@@ -170,13 +170,13 @@ class Driver {
     this.listener = listener;
     this.thumb = null;
     this.inner = new MutationObserver(() => listener());
-    // Streamlit may build the slider after us or build it anew.
+    // Streamlit may create the slider later, or recreate it.
     this.search = () => {
       if (!this.thumb || !this.thumb.isConnected) this.attach();
     };
     this.outer = new MutationObserver(this.search);
     this.outer.observe(document.body, { childList: true, subtree: true });
-    // A player is built in the shadow of its component, where no mutation is seen.
+    // A player is inside the shadow root of its component, whose mutations are not observable.
     document.addEventListener(PLAYER, this.search);
     this.attach();
   }
@@ -195,7 +195,7 @@ class Driver {
   }
 
   read() {
-    // Another view's may have more epochs.
+    // Another view may have more epochs.
     return this.thumb && { ...position(this.thumb), nearest: Boolean(this.thumb.closest(".player")) };
   }
 
@@ -206,7 +206,7 @@ class Driver {
   }
 }
 
-// A slider and a Play button of the view's own, read as a Driver is.
+// A slider and a Play button of the view, with the interface of a Driver.
 class Player {
   constructor(parent, listener) {
     this.listener = listener;
@@ -224,7 +224,7 @@ class Player {
     this.pause();
   }
 
-  // Takes the names of the frames; goes through them once, or waits at one.
+  // Sets the names of the frames; plays them once, or rests at one.
   take(keys, { player, playerLabel, start }) {
     const same = String(keys) === String(this.keys);
     this.keys = keys;
@@ -322,12 +322,12 @@ function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// About how many CSS pixels names need.
+// Approximate width of names in CSS pixels.
 function nameWidth(names) {
   return Math.min(MAX_NAME, Math.ceil(6.2 * Math.max(0, ...names.map((name) => name.length))) + 6);
 }
 
-// One matrix on one canvas, a pixel for each drawn cell, enlarged by the browser.
+// A matrix on a canvas with one pixel per drawn cell, enlarged by the browser.
 class Picture {
   constructor(parent, part) {
     this.part = part;
@@ -362,7 +362,7 @@ class Picture {
     this.stage.style.marginBottom = cols.length ? `${nameWidth(cols) + 4}px` : "";
   }
 
-  // Makes room for n × m cells from `top`, `left` of the matrix.
+  // Allocates n × m cells from `top`, `left` of the matrix.
   place(n, m, rowPool, colPool, cellHeight, cellWidth, dpr, top = 0, left = 0) {
     Object.assign(this, { n, m, rowPool, colPool, top, left });
     const rows = Math.ceil(n / rowPool);
@@ -406,7 +406,7 @@ class Picture {
     };
   }
 
-  // Outlines at most two ranges of cells, each {rows, cols}; a missing side means the whole side.
+  // Outlines at most two ranges of cells, each {rows, cols}; a missing side means the full side.
   mark(ranges) {
     this.marks.forEach((element, at) => this.frame(element, ranges[at]));
   }
@@ -471,7 +471,7 @@ class Panel {
     }
   }
 
-  // Takes a description and the payload that has its numbers.
+  // Sets a description and the payload with its numbers.
   set(spec, source) {
     this.spec = spec;
     this.source = source;
@@ -484,13 +484,13 @@ class Panel {
     this.hasFactor = isFactor && this.view.header.show === "both";
     this.factor.box.style.display = this.hasFactor ? "" : "none";
     put(this.factor.name, spec.factorLabel);
-    // Codes are tiles unless their panel names them otherwise.
+    // Codes are tiles unless their panel has another label.
     this.tiles = !isFactor && spec.gramLabel === "QQᵀ";
     put(this.gram.name, this.tiles ? "" : spec.gramLabel);
     put(this.gram.size, this.tiles ? `${grouped(spec.rows)} × ${grouped(spec.cols)} tiles` : "");
   }
 
-  // The rows and columns that are drawn: all, unless the view is zoomed and this panel alike.
+  // The drawn rows and columns: all, unless the view is zoomed and this panel has the same shape.
   get window() {
     const { rows: n, cols: k, kind } = this.spec;
     const m = kind === "factor" ? n : k;
@@ -499,7 +499,7 @@ class Panel {
     return { rows: [0, n], cols: [0, m], n, m };
   }
 
-  // Cells as large as there is room for: of n and n + 1 device pixels, or, with a grid, of equal size.
+  // The largest cells that fit: n and n + 1 device pixels or, with a grid, equal sizes.
   layout(width, dpr) {
     const { kind } = this.spec;
     let wide = Math.floor(width * dpr);
@@ -538,7 +538,7 @@ class Panel {
     this.gram.divide(this.spec.blocks);
   }
 
-  // The same of Q with its Gram matrix beside it.
+  // The same for Q with its Gram matrix beside it.
   around(wide, tall, dpr) {
     const { rows: n, cols: k } = this.spec;
     for (let pool = 1; ; pool++) {
@@ -634,7 +634,7 @@ class Panel {
     return best;
   }
 
-  // Draws the rows of two features in the factor, if there is one; returns whether there is.
+  // Draws the rows of two features in the factor; returns whether there is a factor.
   compare(cell) {
     const { cols: k, kind, frames } = this.spec;
     const { dpr } = this.view;
@@ -653,16 +653,16 @@ class Panel {
     return this.numbers().subarray(j * k, (j + 1) * k);
   }
 
-  // Why two features weigh together what they weigh, in words.
+  // The explanation of the weight of two features.
   reason([i, j]) {
     const { title, cols: k, notes } = this.spec;
     const other = this.row(j);
     const shared = this.row(i).filter((x, s) => x && other[s]).length;
     const none = [i, j].filter((at) => !this.row(at).some(Boolean)).map((at) => this.name(at));
     const words = shared
-      ? `${shared} of ${k} columns: the products there add up to ${number(product(this.numbers(), k, i, j), 2)}.`
-      : `no column, so they weigh exactly zero.${none[0] ? ` P has nothing of ${none.join(" and ")}.` : ""}`;
-    return `Above: the rows of P of ${this.name(i)} and ${this.name(j)}. In ${title} they share ${words} ${notes[shared ? 1 : 0]}`;
+      ? `${shared} of ${k} columns; the products sum to ${number(product(this.numbers(), k, i, j), 2)}.`
+      : `no column; the weight is exactly zero.${none[0] ? ` The row of ${none.join(" and of ")} is zero.` : ""}`;
+    return `Above: rows of P of ${this.name(i)} and ${this.name(j)}. In ${title} they share ${words} ${notes[shared ? 1 : 0]}`;
   }
 
   entries(emit) {
@@ -690,7 +690,7 @@ class Panel {
       }
   }
 
-  // What a cell holds, as [where, value] in words.
+  // The contents of a cell as text, [position, value].
   describe(picture, cell) {
     const { kind, rowLabels, colLabels, factorLabel } = this.spec;
     const found = this.find(picture, cell);
@@ -730,9 +730,9 @@ class View {
     this.whole = button("save whole", "Whole matrix", this.foot, () => this.zoom(null));
     this.saves = make("div", "saves", this.foot, { role: "group", "aria-label": "Download" });
     const blob = (text, type) => this.download(new Blob([text], { type }), type.match(/\w+/g)[1]);
-    const save = (name, action, words = "this picture as") =>
+    const save = (name, action, words = "the picture as") =>
       button("save", name, this.saves, action, `Download ${words} ${name}`);
-    save("CSV", () => blob(this.csv(), "text/csv"), "the numbers that are not zero as");
+    save("CSV", () => blob(this.csv(), "text/csv"), "the non-zero numbers as");
     save("SVG", () => blob(this.svg(), "image/svg+xml"));
     save("PNG", () => this.png());
     this.tip = make("div", "tip", this.root, { "aria-hidden": true });
@@ -741,8 +741,8 @@ class View {
     this.tipValue = make("span", "value", this.tip);
     this.panels = [];
     this.header = null;
-    this.zoomed = null; // the rows and columns that are drawn, and the shape of the matrices that they are of
-    this.only = -1; // the one panel that is drawn where there is room for one, or -1 for all
+    this.zoomed = null; // the drawn rows and columns, and the shape of their matrices
+    this.only = -1; // the panel drawn if only one fits, or -1 for all
     this.driver = null;
     this.steering = null;
     this.asked = 0;
@@ -812,7 +812,7 @@ class View {
     this.layout();
   }
 
-  // Takes new frames of some panels, each with its place; the others stay.
+  // Sets new frames of some panels by index; the others stay.
   renew({ panels, scales }, section) {
     const shapes = () => JSON.stringify(this.header.panels.map(({ rows, cols, kind }) => [rows, cols, kind]));
     const before = shapes();
@@ -827,7 +827,7 @@ class View {
     this.layout();
   }
 
-  // Follows the slider that the header names, or one of its own.
+  // Follows the slider in the header, or its own.
   steer(header) {
     const wanted = header.player ? "player" : header.driver;
     if (this.steering !== wanted) {
@@ -874,7 +874,7 @@ class View {
       }
       context.putImageData(image, 0, 0);
     }
-    // What several panels have in common is said once.
+    // Common captions are shown once.
     const classes = [];
     for (const panel of this.panels) {
       panel.spec.classes.forEach((one, code) => {
@@ -960,7 +960,7 @@ class View {
     put(this.tipWhere, where);
     put(this.tipValue, value);
     this.tip.classList.add("on");
-    // Hosts may have moved what fixed places are counted from.
+    // Hosts may have moved the origin of fixed positions.
     this.tip.style.transform = "none";
     const { left: x, top: y, width: w, height: h } = this.tip.getBoundingClientRect();
     const left = Math.min(event.clientX + 14, window.innerWidth - w - 8);
@@ -969,7 +969,7 @@ class View {
     this.markAll(panel, picture, cell);
   }
 
-  // Outlines the same place in every panel of the same shape.
+  // Outlines the same position in every panel of the same shape.
   markAll(panel, { part, n, m }, { rows, cols }) {
     const gram = part === "gram";
     for (const other of this.panels) {
@@ -980,7 +980,7 @@ class View {
     }
   }
 
-  // Draws some rows and columns alone, or all of them again.
+  // Draws a range of rows and columns, or all again.
   zoom(zoomed) {
     const covers = ([low, high], size) => high - low >= size;
     this.zoomed = zoomed && covers(zoomed.rows, zoomed.n) && covers(zoomed.cols, zoomed.m) ? null : zoomed;
@@ -990,7 +990,7 @@ class View {
     this.layout();
   }
 
-  // Zooms around a cell; farther away with a factor below 1.
+  // Zooms around a cell; factors below 1 zoom out.
   closer(panel, picture, cell, factor = ZOOMED_IN) {
     if (!this.header.zoom || !cell || picture !== panel.gram || panel.hasFactor) return;
     const { rows, cols, n, m } = panel.window;
@@ -1002,7 +1002,7 @@ class View {
     this.zoom({ rows: around(rows, cell.rows, n), cols: around(cols, cell.cols, m), n, m });
   }
 
-  // Arrow keys go from cell to cell; Enter is a click; + and − zoom.
+  // Arrow keys move between cells; Enter clicks; + and − zoom.
   key(panel, event) {
     const picture = panel.gram;
     if (this.header.zoom && ["+", "-", "Escape"].includes(event.key)) {
@@ -1030,7 +1030,7 @@ class View {
     if (event.key === "Enter") this.click(panel, picture, point);
   }
 
-  // From the cell that was pressed to the one under the pointer.
+  // From the pressed cell to the cell under the pointer.
   stretched(event) {
     const { picture, from } = this.drag;
     const to = picture.cell(event, true);
@@ -1050,7 +1050,7 @@ class View {
     const box = this.stretched(event);
     this.drag.picture.mark([box]);
     put(this.tipWhere, `${grouped(box.rows[1] - box.rows[0])} × ${grouped(box.cols[1] - box.cols[0])}`);
-    put(this.tipValue, "let go to zoom in");
+    put(this.tipValue, "release to zoom in");
   }
 
   release(event) {
@@ -1122,7 +1122,7 @@ class View {
     canvas.toBlob((blob) => this.download(blob, "png"));
   }
 
-  // Letters are letters; the cells of a matrix are pixels of an image.
+  // Text is text; the cells of a matrix are pixels of an image.
   svg() {
     const base = this.root.getBoundingClientRect();
     const pad = 16;
@@ -1169,7 +1169,7 @@ class View {
     return `<svg xmlns="http://www.w3.org/2000/svg" ${size}>${parts.join("")}</svg>`;
   }
 
-  // What is not zero on the screen; one half of a symmetric matrix.
+  // The non-zero cells on the screen; one half of a symmetric matrix.
   csv() {
     const rows = [["panel", "frame", "matrix", "row", "column", "value"]];
     for (const panel of this.panels) panel.entries((...entry) => rows.push([panel.spec.title, ...entry]));

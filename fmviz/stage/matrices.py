@@ -1,8 +1,8 @@
-"""Panels of matrices, with a frame for each stop of a slider, and their encoding as bytes for the browser.
+"""Panels of matrices with frames for a slider, and their binary encoding for the browser.
 
-Bytes rather than JSON, because base64 is a third larger and a long string has to be parsed on every rerun.
-The layout is ``b"FMV1"``, the header's length as little-endian uint32, the header padded with spaces to a
-multiple of four, then the sections that the header points to, each starting at a multiple of four.
+Bytes rather than JSON: base64 is a third larger, and a long string would be parsed on every rerun. The layout
+is ``b"FMV1"``, the length of the header as little-endian uint32, the header padded with spaces to a multiple
+of four, and the sections referenced by the header, each aligned to four bytes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from fmviz.checked import Count
 from fmviz.figures import palette
 
 NOT_AN_INTERACTION = -128
-"""The code of a cell that holds no interaction, such as the diagonal of PPᵀ."""
+"""The code of a cell without an interaction, such as the diagonal of PPᵀ."""
 
 MAX_GRAM_FEATURES = 1024
-"""Above this many rows a factor's Gram matrix is not formed in the browser: pool it into codes first."""
+"""Maximum number of factor rows for a Gram matrix in the browser; pool larger ones into codes."""
 
 Show = Literal["both", "gram"]
 MAGIC = b"FMV1"
@@ -32,20 +32,20 @@ MAGIC = b"FMV1"
 
 @dataclass(frozen=True)
 class FactorFrame:
-    """One factor matrix Q; the browser forms QQᵀ from it.
+    """A factor matrix Q, from which the browser computes QQᵀ.
 
     A cell of QQᵀ is an exact zero if and only if its two rows share no column in which both are non-zero.
 
     Parameters
     ----------
     values : array_like, shape (d, k)
-        The factor. It is sent as float32 with exact zeros kept and non-zeros kept non-zero.
+        The factor, sent as float32; zeros and non-zeros are preserved.
     key : str
-        What the driving slider displays when this frame is to be shown.
+        The value of the driving slider for this frame.
     caption : str
-        One line under the panel.
+        A line below the panel.
     notice : str
-        What is written across the picture; by default that it is empty where it is.
+        Text across the picture; by default a note if it is empty.
     """
 
     values: ArrayLike
@@ -56,20 +56,20 @@ class FactorFrame:
 
 @dataclass(frozen=True)
 class CodesFrame:
-    """A ready matrix of int8 codes, for a matrix too large to send as it is.
+    """A matrix of int8 codes, for matrices too large to send unencoded.
 
     Parameters
     ----------
     codes : array_like of int8, shape (rows, columns)
-        0 is an exact zero, ±1 to ±127 stand for ±(code/127)²·scale, `NOT_AN_INTERACTION` is drawn in grey.
+        0 is an exact zero, ±1 to ±127 mean ±(code/127)²·scale, `NOT_AN_INTERACTION` is drawn in grey.
     scale : float
-        The magnitude that code 127 stands for.
+        The magnitude of code 127.
     key, caption : str
-        As in `FactorFrame`.
+        See `FactorFrame`.
 
     See Also
     --------
-    encode_codes : makes the codes without ever turning a non-zero into a zero.
+    encode_codes : computes codes; non-zeros stay non-zero.
     """
 
     codes: ArrayLike
@@ -80,15 +80,15 @@ class CodesFrame:
 
 @dataclass(frozen=True)
 class ClassesFrame:
-    """A matrix whose cells belong to classes, such as right and wrong; `Panel.classes` names them.
+    """A matrix of classes, such as true and false positives; `Panel.classes` defines them.
 
     Parameters
     ----------
     codes : array_like of int8, shape (rows, columns)
-        The number of the class, or `NOT_AN_INTERACTION`. Where one drawn cell stands for several it has the
-        colour of the highest number: what must not be overlooked comes last.
+        The number of the class, or `NOT_AN_INTERACTION`. A drawn cell that covers several has the colour of
+        the highest number: put the most important class last.
     counts : sequence of int
-        What the legend says beside every class.
+        The count of each class in the legend.
     key, caption : str
         As in `FactorFrame`.
     """
@@ -106,9 +106,9 @@ class CellClass:
     Parameters
     ----------
     label : str
-        Its name in the legend and the tooltip.
+        The name in legend and tooltip.
     light, dark : str
-        Its hex colours on both themes.
+        Hex colours for both themes.
     """
 
     label: str
@@ -118,14 +118,14 @@ class CellClass:
 
 @dataclass(frozen=True)
 class Mark:
-    """A cell that stays outlined.
+    """A permanently outlined cell.
 
     Parameters
     ----------
     row, col : int
-        Its place in QQᵀ and in ready matrices; -1 for all rows, or all columns.
+        The position in QQᵀ or a matrix of codes; -1 for all rows or columns.
     panel : int
-        The number of the panel whose factor explains the cell, from 0.
+        The index of the panel whose factor explains the cell.
     """
 
     row: int = -1
@@ -138,27 +138,26 @@ Frame = FactorFrame | CodesFrame | ClassesFrame
 
 @dataclass(frozen=True)
 class Panel:
-    """One titled picture with its frames.
+    """A titled picture with frames.
 
     Parameters
     ----------
     title : str
         The heading.
     frames : sequence of FactorFrame, of CodesFrame or of ClassesFrame
-        All of one kind. A panel with one frame keeps it whatever the slider says.
+        Frames of one kind. A single frame is independent of the slider.
     color : str, optional
         A hex colour for the chip beside the heading, such as `palette.regularizer_color("ti")`.
     row_labels, col_labels : sequence of str, optional
-        For codes: what a row and a column stand for, such as "features 0–99".
+        For codes, labels of rows and columns, such as "features 0–99".
     factor_label, gram_label : str
-        The names of the two pictures of a factor. A ready matrix with another `gram_label` than the default
-        is called so, instead of tiles.
+        Labels of the two pictures of a factor. For codes, a non-default `gram_label` replaces "tiles".
     classes : sequence of CellClass
         What the codes of a ClassesFrame stand for.
     notes : (str, str)
         Sentences on its factor, after the explanation of a zero cell that is clicked, and of another.
     blocks : sequence of (str, int, int)
-        Blocks on the diagonal to be outlined: a name, the first feature, how many there are.
+        Outlined blocks on the diagonal: name, first feature, number of features.
     """
 
     title: str
@@ -175,18 +174,18 @@ class Panel:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that was clicked.
+    """A clicked cell.
 
     Attributes
     ----------
     panel : int
-        The number of its panel, from 0.
+        The index of the panel.
     frame : str
-        The key of the frame that was shown.
+        The key of the displayed frame.
     picture : {"factor", "gram"}
-        Whether it is an entry of the factor, or of QQᵀ or a ready matrix.
+        "factor" for an entry of the factor, "gram" for one of QQᵀ or a matrix of codes.
     row, col : int
-        Its place. Where a drawn cell covers several, the largest of them.
+        The position; of the largest entry if a drawn cell covers several.
     """
 
     panel: Count
@@ -197,10 +196,9 @@ class Cell:
 
 
 def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32]:
-    """Return a factor as float32 whose zeros are exactly the zeros of `values`.
+    """Return a factor as float32 with exactly the zeros of `values`.
 
-    A non-zero that would underflow becomes the smallest float32 of its sign; one that would overflow becomes
-    the largest.
+    Non-zeros that underflow become the smallest float32 of the same sign; those that overflow, the largest.
 
     Raises
     ------
@@ -224,25 +222,25 @@ def encode_factor(values: ArrayLike, what: str = "values") -> NDArray[np.float32
 
 
 def encode_codes(values: ArrayLike, grey_diagonal: bool = False) -> tuple[NDArray[np.int8], float]:
-    """Return a matrix as int8 codes, which go with the square root, and the magnitude of code 127.
+    """Return a matrix as int8 codes on a square-root scale, and the magnitude of code 127.
 
     Parameters
     ----------
     values : array_like, shape (rows, columns)
         The matrix.
     grey_diagonal : bool
-        Whether the diagonal is marked as not an interaction (and left out of the scale).
+        Whether to mark the diagonal as no interaction and exclude it from the scale.
 
     Returns
     -------
     codes : ndarray of int8, shape (rows, columns)
         Zero exactly where `values` is zero.
     scale : float
-        The largest magnitude of `values`, 1 where all are 0.
+        The largest magnitude of `values`, or 1 if all are 0.
     """
     matrix = np.asarray(values, dtype=np.float64)
     if not np.isfinite(matrix).all():
-        raise ValueError("values holds an entry that is not finite; only finite numbers can be drawn.")
+        raise ValueError("values has an entry that is not finite; only finite numbers can be drawn.")
     magnitude = np.abs(matrix)
     if grey_diagonal:
         np.fill_diagonal(magnitude, 0.0)
@@ -270,30 +268,30 @@ def check_keys(panels: Sequence[Panel]) -> None:
     for title, keys in driven:
         if len(set(keys)) < len(keys) or "" in keys:
             raise ValueError(
-                f"panel {title!r} has missing or repeated frame keys; each frame that a slider "
-                "chooses needs its own key, the text that the slider displays."
+                f"panel {title!r} has missing or repeated frame keys; each frame needs a distinct key, the "
+                "text on the slider."
             )
         first, expected = driven[0]
         if keys != expected:
             raise ValueError(
-                f"panels {first!r} and {title!r} have different frame keys; one slider drives both, "
-                "so give them the same keys in the same order."
+                f"panels {first!r} and {title!r} have different frame keys; panels with a common slider "
+                "need the same keys in the same order."
             )
 
 
 class _Encoder:
-    """Collects the numbers of panels, and what they have in common."""
+    """Collects the arrays of panels and their common properties."""
 
     def __init__(self, gram_scale: float | None) -> None:
         self.gram_scale = gram_scale
-        # Where each array begins; equal ones are stored once.
+        # Offset of each array; equal arrays are stored once.
         self.sections: dict[bytes, int] = {}
         self.size = 0
         self.factor_top = self.gram_top = 0.0
         self.grey = False
 
     def add(self, array: np.ndarray[Any, Any]) -> int:
-        """Store an array, and return where it begins."""
+        """Store an array; return its offset."""
         raw = array.tobytes()
         raw += b"\0" * (-len(raw) % 4)
         if raw not in self.sections:
@@ -312,8 +310,8 @@ class _Encoder:
                 array: np.ndarray[Any, Any] = encode_factor(frame.values, f"{where}: values")
                 if array.shape[0] > MAX_GRAM_FEATURES:
                     raise ValueError(
-                        f"{where}: {array.shape[0]} features are more than the {MAX_GRAM_FEATURES} whose "
-                        "interactions the browser draws; pool them into tiles and send a CodesFrame."
+                        f"{where}: {array.shape[0]} features exceed the limit of {MAX_GRAM_FEATURES} for "
+                        "interactions in the browser; pool them into tiles and send a CodesFrame."
                     )
                 self.grey = True
                 self.factor_top = max(self.factor_top, float(np.abs(array).max(initial=0.0)))
@@ -347,12 +345,12 @@ class _Encoder:
 
 
 def encode_frames(panels: Mapping[int, Panel], *, gram_scale: float | None) -> tuple[dict[str, Any], bytes]:
-    """Encode the frames of some panels, by their places, to replace those of a view that is drawn.
+    """Encode replacement frames for some panels of a view, by index.
 
     Returns
     -------
     (dict, bytes)
-        The entries "panels" and "scales" of a header, and the numbers that they point to.
+        The entries "panels" and "scales" of a header, and the bytes referenced by them.
     """
     encoder = _Encoder(gram_scale)
     drawn = [{"place": place, **encoder.panel(panel)} for place, panel in panels.items()]
@@ -375,7 +373,7 @@ def encode_view(
     min_width: int = 230,
     max_height: float = 420,
     player: bool | Literal["rests"] = False,
-    player_label: str = "Look back: the matrix at an earlier epoch",
+    player_label: str = "Look back at earlier epochs",
     start: int | None = None,
     clickable: bool | Literal["explained"] = False,
     ask: str = "",
@@ -387,49 +385,48 @@ def encode_view(
 ) -> bytes:
     """Encode panels as the payload of `matrix_view`; cache it if the panels are slow to build.
 
-    Equal arguments give equal bytes, so Streamlit does not send them again on a rerun.
+    Equal arguments give equal bytes, which Streamlit does not send again on a rerun.
 
     Parameters
     ----------
     panels : sequence of Panel
-        Drawn side by side on one colour scale for factors and one for interactions, over all frames.
+        Panels, drawn side by side with common colour scales for factors and for interactions over all frames.
     driver_key : str, optional
-        The key of the `st.select_slider` or `st.slider` that chooses the frame, followed while it is dragged.
-        Without it each panel shows its last frame.
+        The key of the `st.select_slider` or `st.slider` for the frame, followed while it is dragged. Without
+        it each panel shows its last frame.
     show : {"both", "gram"}
-        Whether a factor is drawn beside the matrix that is made of it.
+        Whether a factor is drawn beside its Gram matrix.
     feature_names : sequence of str, optional
-        The names of the rows of the factors, for the tooltip.
+        Names of the factor rows, for the tooltip.
     gram_scale : float, optional
-        The magnitude at the ends of the colour scale of interactions; by default the largest one of all
-        panels and frames.
+        The end of the colour scale of interactions; by default the largest magnitude over all panels and
+        frames.
     signed : bool
-        Whether the values have signs; else, as for norms, the ramp has one arm, of another colour.
+        Whether values have signs; otherwise, as for norms, the ramp has one arm in another colour.
     columns : int, optional
-        At most this many panels in a row.
+        Maximum number of panels per row.
     min_width : int
-        The least width of a panel in CSS pixels; where they do not fit side by side, they take more rows.
+        Minimum width of a panel in CSS pixels; panels wrap to further rows.
     max_height : float
-        The largest height of a picture in CSS pixels; below 1, as a share of the window's.
+        Maximum height of a picture in CSS pixels; below 1, as a share of the window height.
     player : bool or "rests"
-        Whether the view has a slider and a Play button of its own for the frames, in place of a driver. It
-        plays by itself once when it is first shown, or waits at the last frame.
+        Whether the view has its own slider and Play button instead of a driver. The player plays once when
+        first shown, or rests at the last frame.
     player_label : str
-        What the slider is for.
+        The label of the player's slider.
     start : int, optional
-        The frame that the player waits at, in place of the last.
+        The frame at which the player rests, instead of the last.
     clickable : bool or "explained"
-        Whether cells can be clicked. A click on one of a factor's QQᵀ, drawn alone, explains its weight; with
-        True it makes the script run again as well, with `matrix_view` returning the cell.
+        Whether cells can be clicked. A click on a cell of QQᵀ, drawn without its factor, explains its weight;
+        with True it also reruns the script, in which `matrix_view` returns the cell.
     ask : str
-        What stands in place of an explanation until a cell is clicked.
+        Text in place of an explanation until a cell is clicked.
     mark : Mark, optional
-        A cell that is outlined while no other one is pointed at, and explained as if it had been clicked.
+        A cell that is outlined while the pointer is elsewhere, and explained as if clicked.
     zoom : bool
-        Whether a box that is drawn by dragging, a double click, or the keys + and − zoom in, in all pictures
-        of one shape alike.
+        Whether dragging a box, a double click, or the keys + and − zoom in all pictures of the same shape.
     named : bool
-        Whether names stand beside rows and columns, where cells are large enough.
+        Whether rows and columns have names if cells are large enough.
     empty : str
         The sentence shown when there are no panels.
     more : mapping, optional
@@ -443,8 +440,8 @@ def encode_view(
     Raises
     ------
     ValueError
-        If a driven panel lacks distinct keys shared with the others, if a factor is not finite or has more
-        than `MAX_GRAM_FEATURES` rows.
+        If driven panels lack common distinct keys, or if a factor is not finite or has more than
+        `MAX_GRAM_FEATURES` rows.
     """
     if player or driver_key is not None:
         check_keys(panels)

@@ -1,4 +1,4 @@
-"""Pictures for the stage: matrices with a frame for each λ or epoch, and curves, of limited size."""
+"""Pictures for the stage: matrices with frames for λ or epochs, and curves, of limited size."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from fmviz.figures.training import Plot, evenly
 from fmviz.stage.matrices import NOT_AN_INTERACTION, FactorFrame, Frame, Panel, encode_view
 
 MOST_FEATURES = 200
-"""A picture that is taken along has so many features in its matrices, the strongest that are used."""
+"""Maximum number of features in the matrices of a saved picture, the strongest used ones."""
 MOST_FRAMES = 60
 _MOST_ROWS = 600
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What is drawn of a model, a path or a run.
+    """A picture of a model, a path or a run.
 
     Attributes
     ----------
     panels : sequence of Panel
         Matrices of features, with the same frames.
     names : sequence of str
-        The features.
+        The feature names.
     charts : sequence of dict
-        Of `chart_of` and `chart_of_figure`.
+        Charts by `chart_of` and `chart_of_figure`.
     history : sequence of mapping
-        Records of epochs, for the former.
+        Records of epochs for `chart_of`.
     x : str
-        Their axis, a column of the history.
+        The horizontal axis, a column of the history.
     scale : float, optional
-        The magnitude at the ends of the colour scale.
+        The end of the colour scale.
     along : str
-        What the slider goes along, "epochs" or "values of λ".
+        The axis of the slider, "epochs" or "values of λ".
     start : int, optional
-        The frame that is shown first; the last by default.
+        The first displayed frame, by default the last.
     state : (str, str, str)
         A word, its tone and a sentence on a run.
     turn : int
-        Rises with every picture in the place of another.
+        Increases with every replacement of the picture.
     total : int
-        How many frames there were, if not all are in the panels.
+        The original number of frames, if the panels have fewer.
     omitted : str
-        What has been left out already.
+        A sentence on omitted features.
     marks : sequence of (int, str)
-        Epochs at which strengths changed, with the words at their ticks.
+        Epochs of changed strengths, with labels.
     """
 
     panels: Sequence[Panel] = ()
@@ -67,7 +67,7 @@ class Picture:
     marks: Sequence[tuple[int, str]] = ()
 
     def reduced(self, frames: int = MOST_FRAMES) -> tuple[Picture, str]:
-        """Return the picture with the strongest features and some of the frames, and what was left out."""
+        """Return the picture with the strongest features and some frames, and a sentence on omissions."""
         panels, names, words = list(self.panels), list(self.names), [self.omitted]
         most = max((len(panel.frames) for panel in panels), default=0)
         kept = evenly(most, frames)
@@ -78,7 +78,7 @@ class Picture:
                 for panel in panels
             ]
         if len(kept) < (total := max(most, self.total)) and most > 1:
-            words.append(f"{len(kept):,} of {total:,} {self.along} are here, evenly spread.")
+            words.append(f"Shows {len(kept):,} of {total:,} {self.along}, evenly spaced.")
         if len(names) > MOST_FEATURES and panels:
             learned = [panel for panel in panels if panel.color and not panel.classes] or panels
             strength = np.sum([_strength(frame) for panel in learned for frame in panel.frames], axis=0)
@@ -119,7 +119,7 @@ class Picture:
             "columns": len(self.panels) or None,
             "min_width": 170,
             "player": "rests" if played else False,
-            "player_label": f"Go along {self.along}",
+            "player_label": f"Step through {self.along}",
             "start": self.start,
             "clickable": "explained",
             "zoom": True,
@@ -127,7 +127,7 @@ class Picture:
             "empty": "",
         }
         return encode_view(
-            # Rows and columns of codes are features, as well.
+            # Rows and columns of codes are also features.
             [replace(panel, row_labels=names, col_labels=names) for panel in self.panels],
             show="gram",
             feature_names=names,
@@ -138,15 +138,15 @@ class Picture:
 
 
 def strongest_words(shown: int, used: int, total: int) -> str:
-    """Return the sentence on features that were left out."""
+    """Return the sentence on omitted features."""
     if not used:
-        return f"No feature is used; matrices have the first {shown:,} of {total:,}."
+        return f"No feature is used; matrices show the first {shown:,} of {total:,}."
     which = f"{shown:,} strongest of {used:,}" if shown < used else f"{used:,}"
-    return f"Matrices have the {which} used features; the data have {total:,}."
+    return f"Matrices show the {which} used features; the data have {total:,}."
 
 
 def _strength(frame: Frame) -> np.ndarray:
-    """Return how much there is of every feature, as a share of the most."""
+    """Return the strength of every feature, relative to the strongest."""
     if isinstance(frame, FactorFrame):
         size = np.square(np.asarray(frame.values)).sum(axis=1)
     else:
@@ -205,18 +205,18 @@ def chart_of_figure(title: str, figure: Any) -> dict[str, Any]:
 
 
 def names_in(charts: Iterable[Mapping[str, Any]], x: str) -> list[str]:
-    """Return the columns that curves are drawn from."""
+    """Return the columns used by curves."""
     columns = {series["column"] for chart in charts for row in chart["rows"] for series in row["series"]}
     return sorted({"epoch", x} | columns)
 
 
 def row_of(record: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
-    """Return some values of a record, to six digits."""
+    """Return some values of a record, rounded to six digits."""
     return [rounded(record.get(name)) for name in names]
 
 
 def rounded(value: Any) -> float | int | None:
-    """Return a number to six digits; None for what is not finite."""
+    """Return a number rounded to six digits; None if it is not finite."""
     if isinstance(value, int | np.integer):
         return int(value)
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")

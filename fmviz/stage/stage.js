@@ -1,7 +1,7 @@
-// Matrices with a state, numbers, and curves in small, for three hosts: Streamlit, a notebook, and a saved page. Where a
-// server is at work, the channel brings what is new.
+// Matrices with state, numbers and small curves, for three hosts: Streamlit, a notebook, and a saved page. With a server,
+// the channel delivers updates.
 
-const NARROW = 2.3; // least widths of a matrix below which there is room for one
+const NARROW = 2.3; // minimum width for several matrices, in minimum matrix widths
 
 class Stage {
   constructor(parent) {
@@ -28,7 +28,7 @@ class Stage {
   update(header) {
     const { stage } = header;
     if (stage.run && stage.turn === this.drawn && stage.run === this.run) {
-      this.view.update(this.view.header || header); // the theme may be another one
+      this.view.update(this.view.header || header); // the theme may have changed
       return;
     }
     this.run = stage.run;
@@ -68,7 +68,7 @@ class Stage {
     put(this.sentence, sentence);
   }
 
-  // Where there are never any numbers, matrices take their place.
+  // Without numbers, matrices take their place.
   count(given) {
     const numbers = given || [];
     this.root.classList.toggle("plain", !given);
@@ -90,10 +90,10 @@ class Stage {
     });
   }
 
-  // Offers the matrices one at a time where there is no room for more.
+  // Shows the matrices one at a time if only one fits.
   pick() {
     const { panels } = this.view.header;
-    // A model before the truth.
+    // Models come before the truth.
     if (!panels[this.picked]) this.picked = panels.findIndex(({ color }) => color);
     this.picker.replaceChildren();
     panels.forEach(({ title }, at) =>
@@ -136,7 +136,7 @@ class Stage {
 
 const views = new WeakMap();
 
-// Draws a payload in an element: matrices alone, or a stage.
+// Draws a payload in an element: only matrices, or a stage.
 function mount(parent, bytes) {
   const header = decode(bytes);
   let view = views.get(parent);
@@ -149,8 +149,8 @@ function mount(parent, bytes) {
   return view;
 }
 
-// Streamlit calls this anew with other data or another theme. Its cleanup is called when the component goes, but also
-// where newer data came while a call was on its way, which must not end the view.
+// Streamlit calls this again with new data or another theme. It calls the cleanup when the component is removed, but
+// also when newer data arrive during a call, which must not end the view.
 function streamlit({ data, parentElement, setStateValue, setTriggerValue }) {
   const view = mount(parentElement, data);
   (view.view || view).pick = (cell) => setStateValue("cell", cell);
@@ -172,7 +172,7 @@ function streamlit({ data, parentElement, setStateValue, setTriggerValue }) {
   };
 }
 
-// Elsewhere the styles of the page and ours are kept apart by a shadow.
+// Elsewhere a shadow root separates our styles from those of the page.
 function shadow(element) {
   const root = element.attachShadow({ mode: "open" });
   make("style", "", root).textContent = STYLE;
@@ -182,7 +182,7 @@ function shadow(element) {
 // A notebook, by anywidget: the trait `payload` is the picture.
 function render({ model, el }) {
   const place = el.appendChild(document.createElement("div"));
-  place.dataset.lmSuppressShortcuts = "true"; // JupyterLab's, for keys that are pressed here
+  place.dataset.lmSuppressShortcuts = "true"; // suppress JupyterLab's shortcuts here
   const parent = shadow(place);
   const take = () => {
     const { buffer, byteOffset, byteLength } = model.get("payload");
@@ -196,7 +196,7 @@ function render({ model, el }) {
   };
 }
 
-// A saved page: every picture stands in its place as JSON.
+// A saved page contains every picture as JSON in its place.
 async function unfold(script) {
   const place = document.createElement("div");
   script.before(place);

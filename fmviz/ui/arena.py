@@ -116,7 +116,7 @@ def draw(
         "zoom": False,
         "named": False,
         "clickable": "explained" if asked else False,
-        "ask": "Click a cell to see why it is zero, or what its weight is made of." if asked else "",
+        "ask": "Click a cell to see the explanation of its weight, or why it is zero." if asked else "",
     }
     if pair is not None and settings["why"] in plan.regularizers:
         before = truth_of(_data(plan)) is not None

@@ -98,7 +98,7 @@ def render() -> None:
 
 @fragment
 def _section(settings: Settings) -> None:
-    """Draw balls and flow; clicks and keys rerun this fragment alone."""
+    """Draw balls and flow; clicks and keys rerun only this fragment."""
     section, names, strength = lab.PLANES[settings["plane"]], settings["penalties"], settings["strength"]
     point = np.array([settings["a"], settings["b"]])
     moved = {name: lab.prox_of(section, name, point[None], strength)[0] for name in names}

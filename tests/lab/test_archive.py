@@ -137,7 +137,7 @@ FORGED = {
     "P": (np.ones((4, 2)), "w has shape"),
     "w": (np.array([["x"]]), "w has shape"),
     "intercept": (np.array(np.nan), "not finite"),
-    "name": ("../../a", "no id of a run"),
+    "name": ("../../a", "not a run id"),
 }
 
 

@@ -154,5 +154,5 @@ def test_strengths_are_chosen_by_some_of_the_folds():
 
     result = tested(lambda own, X, y, train, test, beta, **place: len(train) - beta)
     assert result == [("validation", 0.1, 59.9), ("validation", 1.0, 59.0), ("test", 0.1, 74.9)]
-    with pytest.raises(ValueError, match=r"No β worked, of 0\.1, 1"):
+    with pytest.raises(ValueError, match=r"All β failed: 0\.1, 1"):
         tested(lambda *_, **place: np.nan)

@@ -74,7 +74,7 @@ def test_changes_are_part_of_the_experiment_and_travel():
 
 def test_changes_that_cannot_be_are_refused_in_words():
     for text in ("7", "a:lambda_p:1", "7:lambda_p:much", "7:lambda_p"):
-        with pytest.raises(ValueError, match="no change of a strength"):
+        with pytest.raises(ValueError, match="not a change of a strength"):
             changes_from_text(text)
     experiment, notices = Experiment.from_query({"changes": "7:rank:3"})
     assert experiment == Experiment()

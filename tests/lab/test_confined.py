@@ -38,7 +38,7 @@ def test_results_and_errors_are_those_of_the_call():
 
 
 def test_what_takes_too_much_is_given_up():
-    with pytest.raises(ValueError, match=r"The file takes more than 200 MB of memory to read\. Take less\."):
+    with pytest.raises(ValueError, match=r"The file needs more than 200 MB of memory to read\. Take less\."):
         confined(bytes, 10**10, **LIMITS)
     with pytest.raises(ValueError, match="longer than 0 s"):
         confined(time.sleep, 60, **LIMITS | {"seconds": 0.1})

@@ -235,7 +235,7 @@ def test_generator_is_seeded_and_takes_a_generator(rng):
             {"d_true": 80, "b": 7},
             r"d_true = 80 is not divisible by b = 7; for this d_true, b can be 1, 2, 4, 5, 8, 10",
         ),
-        ({"d_true": 8, "b": 8}, "leaves one feature a group"),
+        ({"d_true": 8, "b": 8}, "leaves one feature per group"),
         ({"n_samples": 0}, "n_samples = 0 must be a whole number of at least 1"),
         ({"n_samples": 2.5}, "n_samples = 2.5 must be a whole number"),
         ({"d_true": 1, "b": 1}, "d_true = 1 must be a whole number of at least 2"),
@@ -465,7 +465,7 @@ def test_what_is_missing_is_said(name, folder, made_up, monkeypatch):
     with pytest.raises(ValueError, match=f"lacks {' and '.join([first, *others])}\\."):
         load(name)
     (made_up / folder).rmdir()
-    with pytest.raises(ValueError, match=f"holds no folder {folder}\\."):
+    with pytest.raises(ValueError, match=f"has no folder {folder}\\."):
         load(name)
     monkeypatch.delenv("FMVIZ_DATA")
     with pytest.raises(ValueError, match="FMVIZ_DATA is not set"):
@@ -486,7 +486,7 @@ def test_compressed_files_are_read(name, folder, ending, made_up):
 @pytest.mark.parametrize(
     ("place", "text", "message"),
     [
-        ("ml100k/u.data", "1\t2\t3\n", "it has 3 columns where MovieLens 100K has 4"),
+        ("ml100k/u.data", "1\t2\t3\n", "it has 3 columns; MovieLens 100K has 4"),
         ("ml100k/u.data", "", "No columns"),
         ("ml100k/u.data", "1\t1\tgood\t0\n", "invalid literal for int.*good"),
         ("ml100k/u.user", USERS.replace("24", "old"), "invalid literal for int.*old"),
@@ -496,13 +496,13 @@ def test_compressed_files_are_read(name, folder, ending, made_up):
         ("rcv1/rcv1_train.binary", "+1 1:1 x\n", ""),
         ("rcv1/rcv1_train.binary", "+1 0:1\n", ""),
         ("rcv1/rcv1_train.binary", "+1 47237:1\n", ""),
-        ("letter/letter.scale", "27 1:1\n", "it must hold rows with the labels 1 to 26 alone"),
-        ("flight_delay/train-1m.csv", "Month\nc-1\n", "its columns are Month in place of Month, Day"),
+        ("letter/letter.scale", "27 1:1\n", "its labels must be 1 to 26"),
+        ("flight_delay/train-1m.csv", "Month\nc-1\n", "its columns are Month instead of Month, Day"),
         ("flight_delay/test.csv", f"{HEAD}c-8,c-21,c-7,1934,AA,A,D,7,maybe\n", "other than Y and N"),
         ("flight_delay/train-1m.csv", f"{HEAD}August,c-21,c-7,1934,AA,ATL,DFW,732,N\n", "invalid literal"),
         ("vowel/vowel.arff", "@data\n1,2,had\n", ""),
         ("segment/segment.arff", f"@data\n{NUMBERS[0]},sea\n", "sea"),
-        ("abalone/abalone.data", "X,1\n", "it has 2 columns in place of 9"),
+        ("abalone/abalone.data", "X,1\n", "it has 2 columns instead of 9"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(place, text, message, made_up):

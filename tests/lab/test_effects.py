@@ -105,7 +105,10 @@ def test_of_friedmans_pairs_the_true_one_alone_counts(monkeypatch):
     assert reading.shuffles == 2
     mean, alone, machine = (row["RMSE (in y)"] for row in reading.errors)
     assert machine < alone < mean
-    assert reading.sentences[1].endswith("in 2 fits to shuffled targets; larger are 1 of 15.")
+    assert reading.sentences[1] == (
+        "In 2 fits to shuffled targets the largest typical size of a pair is "
+        f"{reading.chance:.3g} y; larger are 1 of 15."
+    )
     assert len(reading.named) == 1
 
 

@@ -282,7 +282,7 @@ def test_who_comes_late_waits_in_line(monkeypatch):
     manager, executor = paused_executor(monkeypatch, Fake(), active=2, waiting=2)
     first, second, third, fourth = (manager.start(SHORT, owner=str(n)) for n in range(4))
     assert [job.view().message for job in (third, fourth)] == [
-        "Waiting: 1st in line.",
+        "Waiting: 1st in the queue.",
         "Waiting: 2nd in the queue.",
     ]
     with pytest.raises(TooManyJobsError, match=r"queue of this server is full \(2 runs\)"):
@@ -290,12 +290,12 @@ def test_who_comes_late_waits_in_line(monkeypatch):
     executor.run(4)
     assert third.view().state is TaskState.QUEUED
     first.pause()
-    assert fourth.view().message == "Waiting: 1st in line."
+    assert fourth.view().message == "Waiting: 1st in the queue."
     executor.run(4)
     assert third.view().state is TaskState.RUNNING
     fourth.stop()
     first.play()
-    assert first.view().message == "Waiting: 1st in line."
+    assert first.view().message == "Waiting: 1st in the queue."
     second.stop()
     executor.run(4)
     assert (first.view().state, third.view().state) == (TaskState.RUNNING, TaskState.RUNNING)
@@ -365,7 +365,7 @@ def test_caches_are_bounded_by_weight(monkeypatch):
     assert asked == ["b"]
     cache.get("b", lambda: pytest.fail("the last one is kept, whatever it weighs"))
     monkeypatch.setenv("FMVIZ_MEMORY", "much")
-    with pytest.raises(ValueError, match="FMVIZ_MEMORY is 'much'; give a number with its unit"):
+    with pytest.raises(ValueError, match="FMVIZ_MEMORY is 'much'; give a number with a unit"):
         Limits()
 
 

@@ -90,7 +90,7 @@ def test_expressions_are_calculated_without_a_way_out():
     assert evaluate("1 < a <= 3 and not (b > 1 or a != 3)", values) == 1.0
     assert evaluate("-(a ** 2) + a / b", values) == -3.0
     for bad in ("c + 1", "c", "a +", "a.__class__", "__import__('os')"):
-        with pytest.raises(ValueError, match="cannot be calculated"):
+        with pytest.raises(ValueError, match="cannot be evaluated"):
             evaluate(bad, values)
 
 

@@ -47,9 +47,9 @@ def test_parse_matrix(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no matrix yet"),
-        (" \n \n", "no matrix yet"),
-        ("a,b\n1,2", "Row 1, column 1 holds 'a'"),
+        ("", "No matrix yet"),
+        (" \n \n", "No matrix yet"),
+        ("a,b\n1,2", "Row 1, column 1: 'a'"),
         ("1,2\n3,x", "Row 2, column 2 holds 'x', which is not a number"),
         ("1,2\n3", "Row 2 has 1 entries but row 1 has 2"),
         ("1,,2", "Row 1, column 2 holds ''"),

@@ -114,7 +114,7 @@ def test_strengths_go_along_with_another_loss():
 
 
 def test_caps_are_refused_for_several_outputs():
-    assert "one output" in str(replace(suggested("iris", "robust"), caps="auto").why_not())
+    assert "single output" in str(replace(suggested("iris", "robust"), caps="auto").why_not())
 
 
 def test_what_a_robust_run_sets_aside_is_wrong_and_rows_are_told_in_their_units():

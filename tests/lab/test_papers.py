@@ -244,7 +244,7 @@ def test_trials_that_somebody_else_may_have_written_are_not_read(store, monkeypa
     *_, last = run_and_keep(tiny(), "quick", lambda: store, n_jobs=1)
     assert (last.state, oct(papers.stat().st_mode & 0o777)) == ("complete", "0o700")
     papers.chmod(0o770)
-    with pytest.raises(ValueError, match=r"others may write to it.* Remove it, or name another run store"):
+    with pytest.raises(ValueError, match=r"writable by others.* Remove it, or choose another run store"):
         next(run_and_keep(tiny(), "quick", lambda: store, n_jobs=1))
     papers.chmod(0o700)
     monkeypatch.setattr(os, "geteuid", lambda: papers.stat().st_uid + 1)

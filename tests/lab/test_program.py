@@ -15,4 +15,4 @@ def test_the_header_names_link_data_and_versions():
 
 def test_a_title_with_line_breaks_stays_a_comment():
     code = with_header("", "a\nprint('run')\r\fb", versions={"v\n": "1\nprint()"})
-    assert code.startswith("# a print('run') b\n# made with v 1 print()\n# Needs")
+    assert code.startswith("# a print('run') b\n# made with v 1 print()\n# Requires")

@@ -102,7 +102,7 @@ def test_weights_of_pairs_are_mixed_differences_of_predictions(name):
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_PAIRS))
 def test_a_model_without_pairs_says_so(name):
-    with pytest.raises(ValueError, match="has no pair weights"):
+    with pytest.raises(ValueError, match="has no weights of pairs"):
         pairs_of(*fitted(name))
 
 
@@ -259,7 +259,7 @@ def test_sentences_have_the_sign_the_size_and_the_unit():
         scaling=(None, None, None, Scaling(40.0, 10.0), None),
         target_scaling=Scaling(100.0, 5.0),
     )
-    assert wording.pair(0, 2, 2.0) == "When city is Rome and wet is there, the prediction rises by 10."
+    assert wording.pair(0, 2, 2.0) == "When city is Rome and wet is present, the prediction rises by 10."
     assert wording.pair(0, 3, -0.2) == (
         "When city is Rome, the prediction falls by 1 for each standard deviation of age above its mean."
     )
@@ -276,7 +276,7 @@ def test_log_odds_are_told_for_the_logistic_loss_alone():
     X = [[1, 0], [0, 1], [1, 1]]
     wording = words_of(X, ("a", "b"), ("a", "b"), task="binary", loss="logistic", class_labels=("no", "late"))
     assert wording.pair(0, 1, math.log(2)) == (
-        "When a and b come together, the log-odds of “late” rise by 0.693 (odds × 2)."
+        "When a and b occur together, the log-odds of “late” rise by 0.693 (odds × 2)."
     )
     assert wording.probability(0.0) == 0.5
     assert wording.probability(-800.0) == pytest.approx(0.0)

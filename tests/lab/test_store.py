@@ -141,7 +141,7 @@ def test_only_one_resumes_a_run_that_was_cut_off(store):
     store.grow(run, Growth([record(e) for e in range(4)], checkpoint=Checkpoint(2, 0.2, 0.1, {})))
     cut_off(store, run)
     assert store.get(run).status == INTERRUPTED
-    assert store.get(run).message.startswith("Cut off after 3 epochs")
+    assert store.get(run).message.startswith("Interrupted after 3 epochs")
     trace, checkpoint = store.claim(run)
     assert checkpoint.epoch == 2
     assert [r["epoch"] for r in trace] == [r["epoch"] for r in store.trace(run)] == [0, 1, 2]
@@ -177,7 +177,7 @@ def test_a_store_that_is_damaged_says_so_when_it_is_read(tmp_path):
     other = RunStore(path)
     with pytest.raises(StoreError, match=r"cannot be used \(no such table: runs\)\. `fmviz doctor`"):
         other.runs()
-    with pytest.raises(StoreError, match="name another file with FMVIZ_STORE"):
+    with pytest.raises(StoreError, match="choose another file with FMVIZ_STORE"):
         other.begin(SMALL)
 
 
@@ -243,7 +243,7 @@ def test_a_full_disk_at_opening_is_told_as_that(tmp_path, monkeypatch, error, co
     if code is not None:
         error.sqlite_errorcode = code
     monkeypatch.setattr(Database, "_lay_out", Mock(side_effect=error))
-    with pytest.raises(StoreError, match="Make room on the disk, or name another file"):
+    with pytest.raises(StoreError, match="Free disk space, or choose another file"):
         RunStore(tmp_path / "runs.sqlite")
 
 
@@ -396,7 +396,7 @@ def test_an_ended_run_is_continued_by_one_of_two_servers(store, monkeypatch):
     other = managed(store).open(name)
     other.change(lambda_sparse=0.25)
     monkeypatch.undo()
-    with pytest.raises(AtWorkError, match="continued by another program since it was opened here"):
+    with pytest.raises(AtWorkError, match="Another program has continued run"):
         first.job(name).change(lambda_sparse=0.75)
     stored = store.get(name)
     assert [change.value for change in stored.experiment.changes] == [0.25]

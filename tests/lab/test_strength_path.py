@@ -100,7 +100,7 @@ def test_the_table_is_ordered_and_knows_its_metrics():
 def test_grids_of_strengths():
     assert strengths(1e-3, 10.0, 5) == (0.001, 0.01, 0.1, 1.0, 10.0)
     assert strengths(1.0, 1.00001, 9) == (1.0,)
-    with pytest.raises(ValueError, match="move them apart"):
+    with pytest.raises(ValueError, match="must be positive and below the highest"):
         strengths(1.0, 0.1, 5)
     low, high = suggested_range("planted_interactions")
     assert low < 0.1 < high

@@ -185,7 +185,7 @@ def test_one_click_leads_to_the_pairs_in_words_and_a_link_finds_the_fit_again(
     (program,) = (block.value for block in again.code if "first_fit(" in block.value)
     assert "sparsest=False" in program
     printed = run_here(program, tmp_path)
-    known = ("Chosen", "Averaged", "Fitted again")
+    known = ("Chosen", "On held-out rows", "Refitted")
     assert all(line in words(again) for line in printed.splitlines() if line.startswith(known))
 
 

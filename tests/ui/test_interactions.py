@@ -83,7 +83,7 @@ def test_columns_are_read_before_features(store, sentences, monkeypatch):
     report = html(
         replace(of_stored(store.get(run), store), by_columns=opened.latest_by_columns(opened_run(store, run)))
     )
-    assert "What columns do, in pairs" in report
+    assert "Pairs of columns" in report
     assert table["sentence"][0] in report
 
 

@@ -74,7 +74,7 @@ def test_a_lesson_is_walked_from_prediction_to_answer(store):
     # Elsewhere the panel shows the way back; ending the lesson frees all controls.
     app.query_params.clear()
     app.switch_page("pages/train.py").run()
-    assert "This step is on the page *Operators*" in words(app)
+    assert "This step of the lesson is on the page *Operators*" in words(app)
     press(app, "lesson_return")
     assert "soft thresholding" in words(app)
     app.switch_page("pages/prox.py").run()

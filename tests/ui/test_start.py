@@ -147,7 +147,7 @@ def test_a_bad_link_is_answered_with_a_sentence_and_the_default(store):
     assert "seed = -3 must be a whole number from 0 to 999999. Using seed = 0 instead." in notice
     assert "'monks2'" in notice
     assert "Did you mean 'monks1'" in notice
-    assert "'colour', which this page does not have" in notice
+    assert "'colour', which does not exist on this page" in notice
     assert test.number_input(key="shared_seed").value == 0
     assert address(test) == {}
     test.run()
@@ -233,8 +233,8 @@ def test_start_in_a_browser(new_page, server, wait_idle, shoot):
 
 # The clicks, each on the cell of the explained pair in a picture, and what they answer on the first screen.
 FIVE_MINUTES = (
-    ("TI", "column, so they weigh exactly zero"),
-    ("ℓ₁", "the same threshold, λ, for all entries"),
+    ("TI", "column; the weight is exactly zero"),
+    ("ℓ₁", "one threshold, λ, for all entries"),
     ("CS", "CS removes whole rows"),
 )
 

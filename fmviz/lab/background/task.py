@@ -121,7 +121,7 @@ class Task:
                     self._pool.submit(self._slice, FIRST)
 
     def view(self) -> TaskView:
-        """Return what there is to see, and note that somebody looks."""
+        """Return the present view, and register a viewer."""
         with self._lock:
             return TaskView(**self._now(), items=tuple(self._items))
 

@@ -85,7 +85,7 @@ def declared(folder: Traversable, name: str) -> DatasetSpec:
 
 
 def _tuples(value: Any) -> Any:
-    """Return a value of TOML with its lists as tuples."""
+    """Return a TOML value with tuples for lists."""
     if isinstance(value, dict):
         return {key: _tuples(item) for key, item in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
@@ -108,7 +108,7 @@ _AT_HAND = (
     "wine",
     "digits",
 )
-# Read from the user's folder, and declared with the papers that use them.
+# Read from the user's folder, and declared with the papers.
 _OF_PAPERS = (
     "abalone",
     "movielens_100k",

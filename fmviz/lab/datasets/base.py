@@ -170,7 +170,7 @@ class Dataset:
 
     @property
     def target_unit(self) -> str:
-        """What stands in parentheses at the end of the target's name, up to a comma; else that name."""
+        """The unit in parentheses at the end of the target's name, else that name."""
         unit = _UNIT.search(self.target_name)
         return self.target_name if unit is None else unit[1]
 
@@ -185,7 +185,7 @@ class Dataset:
     def of_output(self, c: int) -> Dataset:
         """Return the data set of one output: a class against the rest, or a number.
 
-        A data set with a single output is returned as it is.
+        A data set with a single output is returned unchanged.
         """
         if not self.outputs:
             return self
@@ -217,11 +217,11 @@ class DatasetSpec:
     own_params : tuple of ParamSpec
         The keywords of `load`.
     unavailable : callable
-        Returns the reason why the data set cannot be loaded, with the way to get it, or None.
+        Returns the reason why the data set is unavailable, with instructions to obtain it, or None.
     suggested : mapping
         Settings for a first training run (``rank``, ``lambda_w``, ...).
     suited : mapping of str to mapping
-        Further settings by model, which override those that suit the model on any data.
+        Further settings by model, which override the general settings of the model.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Generate data sets: planted interactions, triples, subsets and classes, MONK's problem and a balance."""
+"""Generated data sets: planted interactions, triples, subsets and classes, MONK's problem and a balance."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ def make_sparse_interactions(
     correlation: float = 0.2,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Draw Gaussian features of which only some pairs matter to the target.
+    r"""Draw Gaussian features and a target that depends on some of their pairs.
 
     The first `d_true` features form `b` groups of equal size, and all pairs within a group interact:
 
     .. math:: y = \sum_{j<l} W_{jl} x_j x_l + \varepsilon, \qquad
-              W_{jl} = 1 \text{ if j and l are of one group, else } 0.
+              W_{jl} = 1 \text{ if j and l are in one group, else } 0.
 
-    Every feature has mean 0 and variance 1. Two features of one group have the covariance `correlation`,
-    any other two have none. The last `d_noise` features do not enter the target. There is no linear term.
+    Every feature has mean 0 and variance 1. Features of one group have covariance `correlation`, others are
+    uncorrelated. The last `d_noise` features do not affect the target. There is no linear term.
 
     Parameters
     ----------
     n_samples : int
         N, the number of rows, at least 1.
     d_true : int
-        How many features interact. It must be divisible by `b`.
+        The number of interacting features, divisible by `b`.
     b : int
         The number of groups, from 1 to ``d_true / 2``.
     d_noise : int
-        How many features are noise.
+        The number of noise features.
     noise : float
         The standard deviation of ε, at least 0.
     correlation : float
         The covariance within a group of m features, from ``-1/(m - 1)`` to 1.
     random_state : int, numpy.random.Generator or None
-        The seed, the generator to draw from, or None for other data at every call.
+        A seed, a generator, or None for different data at every call.
 
     Returns
     -------
@@ -89,8 +89,8 @@ def make_sparse_interactions(
         )
     if (m := d_true // b) == 1:
         raise ValueError(
-            f"d_true = {d_true} split into b = {b} groups leaves one feature a group, which interacts "
-            "with no other: give at most d_true / 2 groups."
+            f"d_true = {d_true} split into b = {b} groups leaves one feature per group, without "
+            "interactions: give at most d_true / 2 groups."
         )
     correlation = finite_number("correlation", correlation, -1.0 / (m - 1), 1.0)
     try:
@@ -125,7 +125,7 @@ def sparse_interactions(
     seed: int,
     decimals: int | None = None,
 ) -> dict[str, Any]:
-    """Draw by `make_sparse_interactions`, rounded so that a file holds the same numbers."""
+    """Draw by `make_sparse_interactions`, rounded to the precision of a file."""
     X, y, W = make_sparse_interactions(
         n_samples, d_true, b, d_noise, noise=noise, correlation=correlation, random_state=seed
     )
@@ -143,7 +143,7 @@ def _numbered(word: str, n_groups: int, size: int) -> list[str]:
 
 
 def _named(X: np.ndarray, names: Sequence[str], n_noise: int = 0) -> dict[str, Any]:
-    """Name columns, each an attribute, with the noise columns last."""
+    """Return column names, one attribute each, with noise columns last."""
     names = (*names, *(f"noise_{j}" for j in range(1, n_noise + 1)))
     return {"X": X, "feature_names": names, "groups": names}
 
@@ -157,7 +157,7 @@ def _subsets(groups: Sequence[range], order: int) -> tuple[tuple[int, ...], ...]
 
 
 def pair_weights(d: int, pairs: Iterable[tuple[int, ...]], weight: float = 1.0) -> np.ndarray:
-    """Return the symmetric matrix, shape (d, d), in which some pairs have a weight and all others 0."""
+    """Return the symmetric matrix, shape (d, d), with a weight at some pairs and 0 elsewhere."""
     W = np.zeros((d, d))
     for i, j in pairs:
         W[i, j] = W[j, i] = weight
@@ -209,8 +209,8 @@ def planted_classes(
 ) -> dict[str, Any]:
     """Draw Gaussian features, and classes by the softmax of Σ_{i<j} w^c_ij x_i x_j on one basis of groups.
 
-    For class c all pairs of group c have the weight, and those of group c + 1 (for the last class the first)
-    its negative: the classes share a basis of as many vectors, the groups, and each uses two of them.
+    For class c, all pairs of group c have the weight and those of group c + 1 (for the last class, group 1)
+    its negative: the classes share a basis with one vector per group, and each class uses two of them.
     """
     rng = np.random.default_rng(seed)
     groups = _groups(n_classes, size)
@@ -232,7 +232,7 @@ MONKS = {
     "jacket_color": ("red", "yellow", "green", "blue"),
     "has_tie": ("yes", "no"),
 }
-"""The attributes a1 to a6 of MONK's problems, in the words of their paper, in the order of its codes."""
+"""The attributes a1 to a6 of MONK's problems, as in their paper, in the order of its codes."""
 
 
 def monks1() -> dict[str, Any]:
@@ -254,7 +254,7 @@ def balance_scale() -> dict[str, Any]:
     """Return all weights and distances from 1 to 5 on both sides of a lever, and whether it tips left."""
     codes = _cases(5, 5, 5, 5) + 1
     left_weight, left_distance, right_weight, right_distance = codes
-    # Less the middle of the scale: uncentred, a product nearly repeats the sum of its two factors.
+    # Centred: an uncentred product is nearly collinear with its factors.
     X = np.ascontiguousarray(codes.T - 3.0)
     return {
         **_named(X, ("left weight", "left distance", "right weight", "right distance")),
@@ -265,7 +265,7 @@ def balance_scale() -> dict[str, Any]:
 
 
 def _cases(*sizes: int) -> np.ndarray:
-    """Return all combinations of codes from 0, the last one running fastest, shape (attributes, cases)."""
+    """Return all combinations of codes from 0, the last varying fastest, shape (attributes, cases)."""
     return np.indices(sizes).reshape(len(sizes), -1)
 
 
@@ -275,7 +275,7 @@ def text_like(n: int, terms: int, per_row: int, rng: np.random.Generator) -> tup
     Parameters
     ----------
     n, terms, per_row : int
-        Rows, columns, and words of a row, repetitions included.
+        Numbers of rows, columns, and words per row, including repetitions.
     rng : numpy Generator
         The random generator.
 
@@ -322,7 +322,7 @@ def rated_items(
     Returns
     -------
     X : (N, users + items) csr_array
-        Two ones a row. N is n less the duplicates.
+        Two ones per row. N is n minus the number of duplicates.
     y : (N,) ndarray
         3.5 + a_user + b_item + ⟨u, v⟩ + noise, rounded, within 1 to 5; the four parts have standard
         deviations 0.4, 0.4, 0.6 and 0.5.

@@ -1,6 +1,6 @@
-"""Read data sets from files: LIBSVM, ARFF, CSV, MovieLens, and the tables that scikit-learn ships.
+"""Readers of data sets: LIBSVM, ARFF, CSV, MovieLens, and scikit-learn's tables.
 
-A reader takes the files of a data set, the options of its declaration and its parameters, and returns fields
+A reader takes the files of a data set, the options in its declaration and its parameters, and returns fields
 of `Dataset`.
 """
 
@@ -42,12 +42,11 @@ class Files:
     Attributes
     ----------
     names : tuple of str
-        The names of the files; for two parts the training file and the test file.
+        File names; for two parts, the training file and the test file.
     remedy : str
-        How to get them, at the end of every message.
+        Instructions to obtain the files, at the end of every message.
     folder : str
-        Their folder within that of the environment variable FMVIZ_DATA; empty for files in ``sample_data`` or
-        in that folder itself.
+        Folder within FMVIZ_DATA; empty for files in ``sample_data`` or in FMVIZ_DATA itself.
     """
 
     names: tuple[str, ...] = ()
@@ -62,7 +61,7 @@ class Files:
         return next((path for path in paths if path.is_file()), None)
 
     def why_not(self) -> str | None:
-        """Return which files are missing and how to get them, or None."""
+        """Return the missing files with instructions to obtain them, or None."""
         missing = [name for name in self.names if self.find(name) is None]
         if not missing:
             return None
@@ -72,12 +71,12 @@ class Files:
         if root:
             there, place = Path(root, self.folder).is_dir(), str(Path(root, self.folder))
             lacks = f"The folder {place!r} lacks {' and '.join(missing)}"
-            reason = lacks if there else f"FMVIZ_DATA = {root!r} holds no folder {self.folder}"
+            reason = lacks if there else f"FMVIZ_DATA = {root!r} has no folder {self.folder}"
         return f"{reason}. {self.remedy}"
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:
-        """Yield the path of a file, and raise errors of reading it as ValueError with the remedy."""
+        """Yield the path of a file, and raise its read errors as ValueError with the remedy."""
         path = self.find(name)
         if path is None:
             raise ValueError(self.why_not())
@@ -101,7 +100,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 class Block(NamedTuple):
-    """Encoded columns: their matrix, their names, and the attribute of each."""
+    """Encoded columns: matrix, names, and the attribute of each."""
 
     matrix: sp.csr_array
     names: tuple[str, ...]
@@ -165,7 +164,7 @@ def scikit_learn(
     varying: bool = False,
     **keywords: Any,
 ) -> Fields:
-    """Load a table that scikit-learn ships.
+    """Load a table from scikit-learn.
 
     Parameters
     ----------
@@ -212,7 +211,7 @@ def libsvm(
             X, y = load_svmlight_file(file, n_features=len(names), zero_based=False)
             if not y.size or not set(np.unique(y)) <= labels:
                 allowed = "-1 and +1" if n_classes == 2 else f"1 to {n_classes}"
-                raise ValueError(f"it must hold rows with the labels {allowed} alone")
+                raise ValueError(f"its labels must be {allowed}")
         rows = sp.csr_array(X)
         rows.sum_duplicates()
         rows.eliminate_zeros()
@@ -242,7 +241,7 @@ def arff(files: Files, *, features: Sequence[str], classes: Sequence[str], part:
         code = {label: float(c) for c, label in enumerate(classes)}
         y = np.array([code[row[-1].strip()] for row in rows])
         numbers = np.array([row[-1 - d : -1] for row in rows], dtype=np.float64).reshape(-1, d)
-    # The count of pixels in segment is the same in all rows.
+    # The pixel count in segment is constant.
     numbers, names = _varying(numbers, features)
     middle, half = 0.5 * (numbers.max(axis=0) + numbers.min(axis=0)), 0.5 * np.ptp(numbers, axis=0)
     scaling = [Scaling(float(m), float(h), deviations=False) for m, h in zip(middle, half, strict=True)]
@@ -263,7 +262,7 @@ def measurements(
     with files.reading(files.names[0]) as path:
         table = pd.read_csv(path, header=None)
         if table.shape[1] != len(features) + 1:
-            raise ValueError(f"it has {table.shape[1]} columns in place of {len(features) + 1}")
+            raise ValueError(f"it has {table.shape[1]} columns instead of {len(features) + 1}")
         for name, numbers in codes.items():
             column = features.index(name)
             table[column] = table[column].map(numbers)
@@ -308,19 +307,19 @@ def flights(
     Parameters
     ----------
     files : Files
-        One file, or a training file and a test file, which get the same features.
+        One file, or a training file and a test file with common features.
     columns : sequence of str
-        The names in the first line of a file.
+        The column names in the first line.
     attributes : sequence of mapping
-        ``name`` and, if it is not a column itself, the ``column`` of a time HHMM of which it is the hour or
-        the tens of minutes; a ``prefix`` of whole numbers; its ``levels``, by default those that occur; their
+        ``name`` and, unless it is a column, the ``column`` with a time HHMM, from which it takes the hour or
+        the tens of minutes; a ``prefix`` of integers; the ``levels``, by default those in the data; their
         ``labels``, or a format for a ``label``.
     distance, target : str
         The columns of the distance and of the target.
     target_values : tuple
         The values of the target for -1 and for +1.
     miles : float, optional
-        The distance with logarithm 0; by default the logarithm is standardised by the training rows.
+        The distance with logarithm 0; by default the logarithm is standardised on the training rows.
     n_rows : sequence of int
         The number of rows to draw from each file; by default all.
     days : sequence of str
@@ -338,15 +337,15 @@ def flights(
     tables = []
     for i, name in enumerate(files.names):
         with files.reading(name) as path:
-            # "NA" may be the code of an airport or an airline: no word of these files means "missing".
+            # "NA" may be the code of an airport or an airline; these files have no missing values.
             table = pd.read_csv(path, keep_default_na=False)
             if list(table.columns) != list(columns):
                 raise ValueError(
-                    f"its columns are {', '.join(map(str, table.columns))} in place of {', '.join(columns)}"
+                    f"its columns are {', '.join(map(str, table.columns))} instead of {', '.join(columns)}"
                 )
             negative, positive = target_values
             if not set(table[target]) <= {negative, positive}:
-                raise ValueError(f"{target} holds something other than {positive} and {negative}")
+                raise ValueError(f"{target} has values other than {positive} and {negative}")
             table[distance] = table[distance].astype(np.int64)
             table = table.assign(
                 **{attribute["name"]: _values(table, **attribute) for attribute in attributes}
@@ -433,7 +432,7 @@ def movielens(files: Files, *, side_features: bool) -> Fields:
 
     count = Counter(items[1])  # 18 titles occur twice
     titles = [title if count[title] == 1 else f"{title} #{i}" for i, title in enumerate(items[1], start=1)]
-    # The columns of an attribute, each row for a user or a film, and which of these rows a rating takes.
+    # The columns of an attribute by user or film, and the user or film of every rating.
     blocks = [
         (user, _identity("user", [f"user {i}" for i in range(1, len(users) + 1)])),
         (item, _identity("item", titles)),
@@ -445,7 +444,7 @@ def movielens(files: Files, *, side_features: bool) -> Fields:
             (user, _decades(ages, "age")),
             *((user, one_hot(name, column)) for name, column in words),
             (item, _decades(years, "year")),
-            # A film can be of several genres, so that each flag is an attribute of its own.
+            # A film can have several genres: each flag is a separate attribute.
             (item, Block(sp.csr_array(flags), genres, genres)),
         ]
     rated = [Block(block.matrix[ids - 1], block.names, block.groups) for ids, block in blocks]
@@ -460,7 +459,7 @@ def _without_quotes(path: Path, n_columns: int, separator: str) -> pd.DataFrame:
         keep_default_na=False,
     )  # fmt: skip
     if frame.shape[1] != n_columns:
-        raise ValueError(f"it has {frame.shape[1]} columns where MovieLens 100K has {n_columns}")
+        raise ValueError(f"it has {frame.shape[1]} columns; MovieLens 100K has {n_columns}")
     return frame
 
 

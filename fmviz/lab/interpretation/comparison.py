@@ -128,7 +128,7 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
     rows : DataFrame
         Columns ``label``, ``value`` and ``refitted``, with a row for each seed; the last may be NaN.
     metric : Metric
-        What the values are.
+        The metric of the values.
     """
 
     def best(column: str) -> str:

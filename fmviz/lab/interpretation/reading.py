@@ -165,9 +165,9 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     Parameters
     ----------
     model : Model
-        With its own parameters.
+        The model with its parameters.
     parameters : Parameters
-        What was fitted.
+        The fitted parameters.
     dataset : Dataset
         The data, with feature names.
     top : int
@@ -200,9 +200,9 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
     Parameters
     ----------
     model : Model
-        With its own parameters.
+        The model with its parameters.
     parameters : Parameters
-        What was fitted.
+        The fitted parameters.
     wording : Wording
         Describes weights.
     top : int

@@ -1,8 +1,8 @@
-"""Parse lessons: Markdown files whose steps are shown above the pages they are about.
+"""Parser of lessons: Markdown files with steps shown beside other pages.
 
-A lesson is one file in ``fmviz/lessons``. It begins with a header in TOML between lines ``+++``; every
-heading ``# …`` begins a step. A step may begin with a TOML block that says which page is shown beneath, in
-which state, what is asked and what is true:
+A lesson is a file in ``fmviz/lessons``. It starts with a TOML header between lines ``+++``; every heading ``#
+…`` starts a step. A step can start with a TOML block with its page, the state of the page, the question, and
+claims:
 
 .. code-block:: text
 
@@ -12,9 +12,9 @@ which state, what is asked and what is true:
     order = 3
     minutes = 8
     icon = "grain"
-    learn = ["What the penalty TI adds up."]
+    learn = ["The definition of TI."]
 
-    [pages.prox]                      # what all steps on that page have in common
+    [pages.prox]                      # common to all steps on this page
     set = {d = 200, k = 30}
     hide = "source,k"                 # a step, and its `after`, may `show` some of these again
     +++
@@ -24,21 +24,21 @@ which state, what is asked and what is true:
     ```toml
     page = "prox"
     set = {regularizers = "l1", log2lambda = 0}
-    after = {set = {regularizers = "l1,ti"}}    # the page once the answer is revealed
-    claims = ["ti < l1"]                        # sentences of the text, as conditions; tests hold them
+    after = {set = {regularizers = "l1,ti"}}    # changes when the answer is revealed
+    claims = ["ti < l1"]                        # statements of the text as conditions, checked by tests
 
-    [find]                                      # numbers, calculated, never written down
+    [find]                                      # numbers, always computed
     l1 = {of = "operator", regularizer = "l1", count = "interactions"}
     ti = {of = "operator", regularizer = "ti", count = "interactions"}
 
     [predict]
-    choices = [["As many", "ti == l1"], ["Fewer", "ti < l1"]]   # the right one is the one that is true
+    choices = [["As many", "ti == l1"], ["Fewer", "ti < l1"]]   # the answer is the choice that is true
     ```
 
-    Text, with formulas in $…$. It begins with the question.
+    Text with formulas in $…$, starting with the question.
 
     ## Formulas
-    What is folded.
+    Folded text.
 
     ## Predict
     The question.
@@ -46,8 +46,8 @@ which state, what is asked and what is true:
     ## Reveal
     ℓ₁ uses [[l1:,]] pairs, TI [[ti:,]].
 
-Instead of ``choices`` a prediction may have ``answer = "ti"`` with ``within = 0.1``, a number and how far
-from it, relatively, is still right. What a number is, `find` says: see `fmviz.lab.lessons.values`.
+Instead of ``choices`` a prediction can have ``answer = "ti"`` with ``within = 0.1``, a number and its
+relative tolerance. `find` defines the numbers, see `fmviz.lab.lessons.values`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _NUMBER = re.compile(r"\[\[(\w+)(?::([^\]]*))?\]\]")
 
 @dataclass(frozen=True)
 class State:
-    """A page in a state: its name, its settings as a query string spells them, hidden and locked controls."""
+    """A page with its query-string settings, hidden controls and locked controls."""
 
     page: str
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -80,14 +80,14 @@ class State:
     lock: str = ""
 
     def query(self) -> dict[str, str]:
-        """Return the query parameters of a link to it."""
+        """Return the query parameters of a link to the state."""
         restrictions = {"hide": self.hide, "lock": self.lock}
         return {**self.settings, **{name: text for name, text in restrictions.items() if text}}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer to pick, and the condition under which it is the right one."""
+    """A possible answer, and the condition under which it is correct."""
 
     words: str
     condition: str
@@ -95,18 +95,18 @@ class Choice:
 
 @dataclass(frozen=True)
 class Question:
-    """What the reader predicts.
+    """A prediction by the reader.
 
     Attributes
     ----------
     text : str
         The question.
     choices : tuple of Choice
-        What can be picked; none for a number.
+        The possible answers; none for a number.
     answer : str
         The expression of the number, or empty.
     within : float
-        The largest relative error of a number that counts as right.
+        The relative tolerance of a number.
     """
 
     text: str
@@ -122,20 +122,19 @@ class Step:
     Attributes
     ----------
     title, text : str
-        What is read first.
+        Title and text.
     before, after : State
-        The page beneath, until the answer is revealed and from then on.
+        The page before and after the answer is revealed.
     formulas : str
-        What is folded beneath the text.
+        Text folded below.
     question : Question or None
-        What is predicted.
+        The prediction.
     reveal : str
-        What is read then.
+        The answer text.
     find : mapping of str
-        How the numbers in the text are calculated: an expression of those before, or the arguments of a
-        quantity.
+        Definitions of the numbers in the text: expressions of earlier numbers, or arguments of a quantity.
     claims : tuple of str
-        Conditions that must be true of them.
+        Conditions on the numbers that must be true.
     """
 
     title: str
@@ -167,12 +166,12 @@ class Lesson:
 
 
 def parse(name: str, text: str) -> Lesson:
-    """Read a lesson from the text of its file; `name` is what links call it.
+    """Parse a lesson; `name` is its name in links.
 
     Raises
     ------
     ValueError, TypeError, KeyError
-        If it is not written as one, or has a key that there is not.
+        If the text is not a lesson, or has an unknown key.
     """
     _, head, body = text.split("+++\n", 2)
     header = tomllib.loads(head)
@@ -207,7 +206,7 @@ def _state(
     show: str = "",
     lock: str | None = None,
 ) -> State:
-    """Return a state with what a table of a lesson changes of it."""
+    """Return a state with the changes in a table of a lesson."""
     shown, hidden = show.split(","), (state.hide if hide is None else hide).split(",")
     return State(
         state.page,
@@ -218,7 +217,7 @@ def _state(
 
 
 def fill(text: str, values: Mapping[str, float]) -> str:
-    """Return a text with its numbers ``[[name:format]]`` filled in; a minus sign is a real one."""
+    """Return a text with its numbers ``[[name:format]]`` filled in, with true minus signs."""
 
     def number(match: re.Match[str]) -> str:
         value, form = values[match[1]], match[2] or ""
@@ -229,12 +228,12 @@ def fill(text: str, values: Mapping[str, float]) -> str:
 
 
 def numbers_in(text: str) -> set[str]:
-    """Return the names of the numbers that a text wants."""
+    """Return the names of the numbers in a text."""
     return {match[1] for match in _NUMBER.finditer(text)}
 
 
 @functools.cache
 def lessons() -> dict[str, Lesson]:
-    """Return all lessons by their names, in order."""
+    """Return all lessons by name, in order."""
     parsed = [parse(path.stem, path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.md"))]
     return {lesson.name: lesson for lesson in sorted(parsed, key=lambda lesson: lesson.order)}

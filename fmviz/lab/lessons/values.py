@@ -1,8 +1,8 @@
-"""Compute the numbers in lessons from the settings of the page that is shown.
+"""Numbers in lessons, computed from the settings of the page.
 
-A step names them under ``find``. A text is an expression of the numbers before it; a table names a quantity
-of `QUANTITIES` with ``of`` and its arguments. Each quantity takes the settings of the step, as the query
-string spells them, and what the table changes of them.
+A step defines them under ``find``. A text is an expression of earlier numbers; a table has the name of a
+quantity in `QUANTITIES` as ``of``, and its arguments. A quantity takes the query-string settings of the step
+and the changes in the table.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _EXPRESSIONS = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
 
 
 def evaluate(expression: str, values: Mapping[str, float]) -> float:
-    """Return the value of an expression of numbers and names, in Jinja's syntax; 1 and 0 for true and false.
+    """Return the value of a Jinja expression of numbers and names; 1 and 0 for true and false.
 
     Raises
     ------
     ValueError
-        If it is not one, or a name is not known.
+        If the expression is invalid or a name is unknown.
     """
     try:
         value: Any = _EXPRESSIONS.compile_expression(expression, undefined_to_none=False)(**values)
         return float(value)
     except TemplateError as error:
-        raise ValueError(f"{expression!r} cannot be calculated: {error}.") from None
+        raise ValueError(f"{expression!r} cannot be evaluated: {error}.") from None
 
 
 # ----------------------------------------------------------------------------------------------- quantities
@@ -65,7 +65,7 @@ def _matrix(query: Query) -> np.ndarray:
 def of_operator(
     query: Query, *, regularizer: str, count: str, row: int = 0, column: int = 0, **changes: Any
 ) -> float:
-    """Return what an operator makes of the matrix P of the page of operators.
+    """Return a count of an operator's result for the matrix P of the page Operators.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ def of_operator(
         which nothing is left, ∞ where there is none), and "apart" (at how many λ of the page's slider both
         halves have interactions, and there are none between them).
     row, column : int
-        Where.
+        The position of the entry.
     **changes
-        Other settings than those of the page.
+        Changes to the settings of the page.
     """
     query = {**query, **to_query(changes)}
     P = _matrix(query)
@@ -117,10 +117,10 @@ def _between(Q: np.ndarray) -> float:
 
 
 def of_column(query: Query, *, count: str, **changes: Any) -> float:
-    """Return a figure of TI on the column of the page Geometry.
+    """Return a result of TI on the column of the page Geometry.
 
-    `count` is any of "kept" (how many entries), "threshold" (which each of them loses), and "soft" (how many
-    entries ℓ₁ keeps at this λ).
+    `count` is "kept" (number of entries), "threshold" (subtracted from each entry), or "soft" (number of
+    entries that ℓ₁ keeps at this λ).
     """
     query = {**query, **to_query(changes)}
     strength = float(query["tau"])
@@ -142,7 +142,7 @@ def _end(experiment: Experiment) -> Snapshot:
 
 
 def of_fit(query: Query, *, figure: str, **changes: Any) -> float:
-    """Return a figure of the end of the run that the training page's settings describe.
+    """Return a final metric of the run with the settings of the training page.
 
     `figure` is a column of the run's curves, for instance "used_interactions" or "validation_rmse".
     """
@@ -151,30 +151,30 @@ def of_fit(query: Query, *, figure: str, **changes: Any) -> float:
 
 
 def of_threshold(query: Query, **changes: Any) -> float:
-    """Return the strength from which on the run has no interaction, see `fmviz.lambda_max`."""
+    """Return the smallest strength without interactions, see `fmviz.lambda_max`."""
     return emptying_strength(_experiment(query, changes))
 
 
 def _used(query: Query, changes: Mapping[str, Any]) -> np.ndarray:
-    """Return the strict upper triangle of the used pairs of a run's end; shape (d, d)."""
+    """Return the strict upper triangle of the used pairs at the end of a run, shape (d, d)."""
     return np.triu(used_mask(_end(_experiment(query, changes)).parameters.P), 1)
 
 
 def of_seeds(query: Query, *, seeds: int, least: int, **changes: Any) -> float:
-    """Return how many pairs at least `least` of the runs from seeds 0, 1, …, `seeds` − 1 use."""
+    """Return the number of pairs used by at least `least` runs with seeds 0, 1, …, `seeds` − 1."""
     times = sum(_used(query, {**changes, "seed": seed}).astype(int) for seed in range(seeds))
     return float(np.count_nonzero(times >= least))
 
 
 def of_siblings(query: Query, *, used: bool, **changes: Any) -> float:
-    """Return how many pairs of levels of one attribute there are, or how many of them a run uses."""
+    """Return the number of pairs of levels of one attribute, in total or used by a run."""
     groups = np.array(load_dataset(_experiment(query, changes).dataset).groups)
     same = np.triu(groups[:, None] == groups[None, :], 1)
     return float(np.count_nonzero(same & _used(query, changes) if used else same))
 
 
 def of_weight(query: Query, *, first: str = "", second: str = "", **changes: Any) -> float:
-    """Return the weight of a pair of features at a run's end, or the lowest of all where none is named."""
+    """Return the weight of a pair of features at the end of a run, by default the lowest weight."""
     experiment = _experiment(query, changes)
     W = interaction_weights(_end(experiment).parameters)
     if not first:
@@ -184,16 +184,16 @@ def of_weight(query: Query, *, first: str = "", second: str = "", **changes: Any
 
 
 def of_rows(query: Query, *, first: str, second: str = "", **changes: Any) -> float:
-    """Return in how many rows of the data one feature, or two at once, are not zero."""
+    """Return the number of rows in which a feature, or both of two features, are non-zero."""
     dataset = load_dataset(_experiment(query, changes).dataset)
     i, j = (dataset.feature_names.index(name) for name in (first, second or first))
     return float(rows_with_all(dataset, np.array([[i, j]]))[0])
 
 
 def of_aside(query: Query, *, count: str, **changes: Any) -> float:
-    """Return how many training rows there are at a run's end.
+    """Return a number of training rows at the end of a run.
 
-    `count` is any of "rows" (all), "wrong" (on purpose), "aside" (beyond the caps of the loss), and "both".
+    `count` is "rows" (all), "wrong" (synthetic errors), "aside" (beyond the caps of the loss), or "both".
     """
     experiment = _experiment(query, changes)
     run = Run.prepare(experiment)
@@ -205,12 +205,12 @@ def of_aside(query: Query, *, count: str, **changes: Any) -> float:
 
 
 def of_arena(query: Query, *, regularizer: str, count: str, strength: float = STRENGTHS[0]) -> float:
-    """Return a figure of the models on the start page, whatever its settings are.
+    """Return a result of the models on the start page, independent of settings.
 
     Parameters
     ----------
     query : mapping of str
-        Has no say.
+        Ignored.
     regularizer : str
         One of `fmviz.lab.search.arena.REGULARIZERS`.
     count : str
@@ -252,13 +252,13 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     "aside": of_aside,
     "arena": of_arena,
 }
-"""What ``of`` may name in a lesson."""
+"""The quantities for ``of`` in lessons."""
 
 
 def calculate(step: Step, **changes: Any) -> Iterator[tuple[str, float]]:
-    """Yield the numbers of a step, each with its name; ValueError where one cannot be calculated.
+    """Yield the numbers of a step with names; ValueError if one cannot be computed.
 
-    `changes` are settings of the page other than those of the step, such as a seed.
+    `changes` override settings of the page, such as the seed.
     """
     values: Values = {}
     query = {**step.after.settings, **to_query(changes)}
@@ -276,15 +276,15 @@ def calculate(step: Step, **changes: Any) -> Iterator[tuple[str, float]]:
 
 
 def right_choice(question: Question, values: Mapping[str, float]) -> Choice:
-    """Return the one choice whose condition is true; ValueError if not exactly one is."""
+    """Return the choice whose condition is true; ValueError unless exactly one is."""
     true = [choice for choice in question.choices if evaluate(choice.condition, values)]
     if len(true) != 1:
-        raise ValueError(f"{len(true)} of the choices of {question.text!r} are right; exactly one must be.")
+        raise ValueError(f"{len(true)} choices of {question.text!r} are correct; exactly one must be.")
     return true[0]
 
 
 def is_right(question: Question, said: str | float, values: Mapping[str, float]) -> bool:
-    """Return whether a prediction is right."""
+    """Return whether a prediction is correct."""
     if question.choices:
         return said == right_choice(question, values).words
     truth = evaluate(question.answer, values)

@@ -1,7 +1,7 @@
 """Unit balls and proximal operators on sections of P with two entries.
 
-In a section some entries of a small P are coordinates and all others are 0. None of the operators makes a
-zero entry non-zero, so that their results lie in the section again.
+In a section two entries of a small P are coordinates and all others are 0. The operators keep zero entries
+zero; results therefore lie in the same section.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAMES = tuple(
     for name, penalty in PENALTIES.items()
     if penalty.convex and penalty.exact_prox and not penalty.smooth
 )
-"""The regularizers whose balls are convex and have corners or edges, and whose operators are exact."""
+"""The regularizers with convex balls with corners or edges, and with exact operators."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,17 @@ class Section:
     Attributes
     ----------
     label : str
-        In words.
+        The label.
     shape : (int, int)
-        Of P: features × columns.
+        Shape of P, features × columns.
     cells : tuple of (int, int)
-        The row and the column of every coordinate.
+        Row and column of each coordinate.
     matrix : str
         P in LaTeX.
     formulas : dict of str to str
-        Ω on the section, in LaTeX, where it is shorter than in general.
+        Ω on the section, in LaTeX, if simpler than the general formula.
     words : str
-        What there is to see.
+        Description of the section.
     """
 
     label: str
@@ -74,9 +74,9 @@ PLANES: dict[str, Section] = {
         ((0, 0), (1, 0)),
         r"P=\begin{pmatrix}a\\b\end{pmatrix}",
         {"l1": _SUM, "l21": _SUM, "ti": rf"({_SUM})^2", "cs": rf"({_SUM})^2"},
-        "Two features in **one column** of P. Every row has one entry, so ℓ₂,₁ is ℓ₁ here, and CS is TI. "
-        "The balls are alike; the operators are not: ℓ₁ takes λ from every entry whatever its size, TI takes "
-        "more where the column is large, and zeroes an entry that is small enough **beside the other**.",
+        "Two features in **one column** of P. Every row has one entry: ℓ₂,₁ equals ℓ₁, and CS equals TI. The "
+        "balls are alike, the operators differ: ℓ₁ shrinks every entry by λ; TI shrinks more if the column "
+        "is large, and zeroes an entry that is small **relative to the other**.",
     ),
     "row": Section(
         "A row",
@@ -84,8 +84,9 @@ PLANES: dict[str, Section] = {
         ((0, 0), (0, 1)),
         r"P=\begin{pmatrix}a&b\end{pmatrix}",
         {"l1": _SUM, "l21": r"\sqrt{a^2+b^2}", "ti": "a^2+b^2", "cs": "a^2+b^2"},
-        "**One feature** in two columns. ℓ₂,₁ sees the norm of the row alone and keeps its direction; to TI "
-        "and CS a single feature is no interaction: both are ridge here, and nothing becomes zero.",
+        "**One feature** in two columns. ℓ₂,₁ depends only on the norm of the row and preserves its "
+        "direction. A single feature has no interaction: TI and CS reduce to ridge, and nothing becomes "
+        "zero.",
     ),
     "diagonal": Section(
         "A diagonal",
@@ -93,8 +94,8 @@ PLANES: dict[str, Section] = {
         ((0, 0), (1, 1)),
         r"P=\begin{pmatrix}a&0\\0&b\end{pmatrix}",
         {"l1": _SUM, "l21": _SUM, "ti": "a^2+b^2", "cs": rf"({_SUM})^2"},
-        "Two features that **share no column**, so they do not interact. TI has nothing to zero and only "
-        "shrinks; CS selects features, and zeroes a row that is small enough beside the other.",
+        "Two features that **share no column** and do not interact. TI has nothing to zero and only shrinks; "
+        "CS selects features, and zeroes a row that is small relative to the other.",
     ),
 }
 
@@ -105,7 +106,7 @@ def values(section: Section, name: str, points: np.ndarray) -> np.ndarray:
 
 
 def circle(n: int = 181) -> np.ndarray:
-    """Return directions in the plane, shape (n, 2), with the axes where n − 1 is a multiple of 4."""
+    """Return directions in the plane, shape (n, 2), including the axes if n − 1 is a multiple of 4."""
     angle = np.linspace(0.0, 2.0 * np.pi, n)
     return np.round(np.column_stack([np.cos(angle), np.sin(angle)]), 15)
 
@@ -116,18 +117,18 @@ def boundary(section: Section, name: str, directions: np.ndarray, level: float =
     Parameters
     ----------
     section, name
-        Where, and of which regularizer.
+        The section and the regularizer.
     directions : (n, 2) ndarray
-        Not 0.
+        Non-zero directions.
     level : float
-        Above 0.
+        A positive level.
 
     Returns
     -------
     (n, 2) ndarray
     """
     once, twice = values(section, name, directions), values(section, name, 2.0 * directions)
-    # Along a ray most regularizers are αt + βt².
+    # Along a ray most regularizers have the form αt + βt².
     alpha, beta = np.maximum(2.0 * once - 0.5 * twice, 0.0), np.maximum(0.5 * twice - once, 0.0)
     scale = 2.0 * level / (alpha + np.sqrt(alpha**2 + 4.0 * beta * level))
     if not np.allclose(values(section, name, directions * scale[:, None]), level, rtol=1e-9):
@@ -136,7 +137,7 @@ def boundary(section: Section, name: str, directions: np.ndarray, level: float =
 
 
 def _bisected(section: Section, name: str, directions: np.ndarray, level: float) -> np.ndarray:
-    """Return by what each direction is multiplied where Ω = `level`; Ω grows along a ray."""
+    """Return the factor of each direction at which Ω = `level`; Ω increases along rays."""
     low, high = np.zeros(len(directions)), np.ones(len(directions))
     while (short := values(section, name, directions * high[:, None]) < level).any():
         high[short] *= 2.0
@@ -156,7 +157,7 @@ def prox_of(section: Section, name: str, points: np.ndarray, strength: float) ->
 def flow(
     section: Section, name: str, strength: float, reach: float = 2.0, n: int = 13, steps: int = 6
 ) -> np.ndarray:
-    """Return the ways of a grid of points to their prox.
+    """Return the paths of a grid of points to their prox.
 
     Returns
     -------
@@ -170,23 +171,23 @@ def flow(
 
 
 def zero_codes(points: np.ndarray) -> np.ndarray:
-    """Return for points (n, 2) which coordinates are exactly 0: the sum of 2^i over those."""
+    """Return a code of the coordinates that are exactly 0 for points (n, 2): the sum of their 2^i."""
     return ((points == 0) * 2 ** np.arange(points.shape[1])).sum(axis=1)
 
 
 def zeros_in_words(moved: Mapping[str, np.ndarray], strength: float) -> str:
-    """Return a sentence on which of a and b each regularizer's operator makes exactly 0.
+    """Return a sentence on the coordinates set to exactly 0 by each regularizer.
 
     Parameters
     ----------
     moved : mapping of str to (2,) ndarray
-        The prox of one point, by the regularizers' names.
+        The prox of one point, by regularizer.
     strength : float
         λ.
     """
     codes = dict(zip(moved, zero_codes(np.array(list(moved.values()))), strict=True))
     parts = [
-        # The last comma with a blank, which ℓ₂,₁ has not.
+        # The last comma followed by a space, unlike that in ℓ₂,₁.
         f"**{what}** under " + " and ".join(", ".join(names).rsplit(", ", 1))
         for code, what in enumerate(("neither entry", "a", "b", "both"))
         if (names := [PENALTIES[name].label for name in moved if codes[name] == code])
@@ -196,16 +197,16 @@ def zeros_in_words(moved: Mapping[str, np.ndarray], strength: float) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """TI on one column of P, in numbers: [A] Theorem 7.
+    """The operator of TI on a column of P ([A] Theorem 7).
 
     Attributes
     ----------
     before, after : (d,) ndarray
         The entries and their prox.
     threshold : float
-        2λS, S the sum of |q|, which every entry loses; what is no larger becomes 0.
+        2λS with S the sum of |q|, subtracted from every entry; smaller entries become 0.
     kept : int
-        θ, how many entries are left.
+        θ, the number of non-zero entries.
     certificate : float
         See `fmviz.certificate`.
     """
@@ -217,7 +218,7 @@ class Column:
     certificate: float
 
     def latex(self, strength: float) -> str:
-        """Return the threshold from the entries alone, with their numbers in it."""
+        """Return the formula of the threshold with the numbers of the entries, in LaTeX."""
         largest = np.sort(np.abs(self.before))[::-1][: self.kept]
         terms = "+".join(f"{x:.3g}" for x in largest) or "0"
         share = 2.0 * strength / (1.0 + 2.0 * strength * self.kept)
@@ -243,7 +244,7 @@ def column_story(entries: Sequence[float], strength: float) -> Column:
 
 
 def geometry_program(section: Section, names: Sequence[str], point: Sequence[float], strength: float) -> str:
-    """Return a program that prints the operators' results at a point, with their certificates."""
+    """Return a program that prints the results of the operators at a point with certificates."""
     return (
         "import fmviz\n\n"
         f"P = {section.embed(point).tolist()!r}\n"

@@ -1,4 +1,4 @@
-"""Draw or parse the matrix P that proximal operators are applied to."""
+"""The matrix P for proximal operators, random or parsed from text."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 MAX_FEATURES, MAX_RANK, MAX_ENTRY = 400, 60, 1e15
-"""What fits one picture; products of two larger entries do not fit the browser's numbers."""
+"""Limits of a picture; products of larger entries overflow in the browser."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """A way to draw P.
+    """A distribution of P.
 
     Attributes
     ----------
     label, help : str
-        In words.
+        The label and its explanation.
     code : str
         The Python expression in ``rng``, ``d`` and ``k`` that draws it.
     """
@@ -36,28 +36,30 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     ),
     "uniform": Distribution(
         "Uniform on [−1, 1]",
-        "No entry stands out: the largest are nearly equal.",
+        "No outstanding entries: the largest are nearly equal.",
         "rng.uniform(-1, 1, (d, k))",
     ),
     "laplace": Distribution(
         "Laplace",
-        "Heavy tails: a few entries stand out.",
+        "Heavy tails: a few outstanding entries.",
         "rng.laplace(0, 1, (d, k))",
     ),
     "sparse": Distribution(
         "Sparse: a tenth is non-zero",
-        "Nine entries in ten are exactly zero from the start.",
+        "Nine in ten entries are exactly zero from the start.",
         "rng.standard_normal((d, k)) * (rng.random((d, k)) < 0.1)",
     ),
     "blocks": Distribution(
         "Two blocks",
-        "Two groups of features, each strong in its own half of the columns; the rest is ten times weaker.",
+        "Two groups of features, strong in different halves of the columns; other entries are ten times "
+        "weaker.",
         "rng.standard_normal((d, k)) * np.where(\n"
         "    (np.arange(d)[:, None] * 2 < d) == (np.arange(k) * 2 < k), 1.0, 0.1)",
     ),
     "rows": Distribution(
         "Fading rows",
-        "Each feature is a little weaker than the one before: the last is a hundred times weaker.",
+        "Each feature is slightly weaker than the one before, the last a hundred times weaker than the "
+        "first.",
         "rng.standard_normal((d, k)) * np.logspace(0, -2, d)[:, None]",
     ),
 }
@@ -70,23 +72,23 @@ def sample(d: int, k: int, distribution: str = "normal", seed: int = 0) -> np.nd
 
 
 def parse_matrix(text: str) -> np.ndarray:
-    """Read a matrix from text: a line a row, entries apart by commas, semicolons, tabs or blanks.
+    """Parse a matrix: one row per line, entries separated by commas, semicolons, tabs or spaces.
 
-    Brackets are ignored, so that what Python prints can be pasted; a single line may separate its rows by
-    semicolons or by brackets.
+    Brackets are ignored, which allows pasting Python output; a single line may separate rows by semicolons or
+    brackets.
 
     Raises
     ------
     ValueError
-        With a sentence that names the place, if the text is not a matrix of finite numbers of a size that
-        the page draws.
+        If the text is not a matrix of finite numbers within the size limits; the message contains the
+        position.
     """
     text = re.sub(r"\b(?:np\.)?array\(|[()]", " ", text.replace("−", "-"))
     text = re.sub(r"\]\s*,?", "\n", text).replace("[", " ").strip()
     lines = [line.strip(", \t") for line in (text if "\n" in text else text.replace(";", "\n")).splitlines()]
     rows = [re.split(r"\s*[,;\t]\s*|\s+", line) for line in lines if line]
     if not rows:
-        raise ValueError("There is no matrix yet: paste one row a line, for instance 1.5, −0.2, 0.")
+        raise ValueError("No matrix yet: paste one row per line, for instance 1.5, −0.2, 0.")
     P = np.empty((len(rows), len(rows[0])))
     for i, row in enumerate(rows):
         if len(row) != len(rows[0]):
@@ -99,12 +101,12 @@ def parse_matrix(text: str) -> np.ndarray:
                 P[i, j] = float(cell)
             except ValueError:
                 place = f"Row {i + 1}, column {j + 1}"
-                raise ValueError(f"{place} holds {cell[:40]!r}, which is not a number.") from None
+                raise ValueError(f"{place}: {cell[:40]!r} is not a number.") from None
     if len(P) > MAX_FEATURES or P.shape[1] > MAX_RANK:
         raise ValueError(
-            f"The matrix is {len(P)} × {P.shape[1]}; this page draws at most {MAX_FEATURES} rows and "
+            f"The matrix is {len(P)} × {P.shape[1]}; the limit of this page is {MAX_FEATURES} rows and "
             f"{MAX_RANK} columns. Paste a part of it."
         )
     if not (np.abs(P) <= MAX_ENTRY).all():
-        raise ValueError(f"This page draws finite entries up to {MAX_ENTRY:g}. Scale the matrix down.")
+        raise ValueError(f"Entries must be finite and at most {MAX_ENTRY:g}. Scale the matrix down.")
     return P

@@ -1,4 +1,4 @@
-"""Apply proximal operators to a matrix P over a grid of strengths ([A] Figs. 1 and 2).
+"""Proximal operators of a matrix P over a grid of strengths ([A] Figs. 1 and 2).
 
 [A] is atarashi2021, sections 3.1 and 8.1: P of size 200 × 30 from N(0, 1), λ = 2⁻⁷ … 2⁷.
 """
@@ -19,23 +19,23 @@ from fmviz.operators import certificate
 from .matrices import DISTRIBUTIONS
 
 EXPONENTS = tuple(range(-7, 8))
-"""λ = 2^e for these e, as in [A] 3.1."""
+"""The exponents e of λ = 2^e, as in [A] 3.1."""
 
-_NEVER = 2.0**40  # what survives this strength, relative to P, survives any
+_NEVER = 2.0**40  # entries that survive this strength, relative to P, survive any
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A regularizer with its own parameters fixed.
+    """A regularizer with fixed parameters.
 
     Attributes
     ----------
     id : str
-        The name, with the value of a choice that is not the default: ``"ti_rows"``.
+        The name, with non-default choices: ``"ti_rows"``.
     penalty : Penalty
         The regularizer with its parameters.
     label : str
-        In words.
+        The label.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Variant:
 
 
 def with_degree(variant: Variant, degree: int) -> Variant:
-    """Return the variant with another degree, where it has one."""
+    """Return the variant with another degree, if it has one."""
     given = variant.penalty
     if "degree" not in given.settings:
         return variant
@@ -67,17 +67,17 @@ def _variants() -> dict[str, Variant]:
 
 
 VARIANTS: dict[str, Variant] = _variants()
-"""Every regularizer with an exact operator, and one more for every further choice its parameters offer."""
+"""All regularizers with an exact operator, including variants by choices of their parameters."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """One operator on one P, over the grid.
+    """The results of an operator on P over the grid.
 
     Attributes
     ----------
     variant : Variant
-        Which operator.
+        The operator.
     exponents : tuple of int
         The grid, λ = 2^e.
     Q : (m, d, k) ndarray
@@ -118,9 +118,9 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
 
 
 def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarray]:
-    """Return the smallest λ whose result is all zero, and which entries survive any λ, shape (d, k).
+    """Return the smallest λ with an all-zero result, and a mask of entries that survive any λ, shape (d, k).
 
-    The first is None if there is no such λ. Found by bisection, to the last bit, with the operator itself.
+    The first is None if there is no such λ. Computed by bisection with the operator, to the last bit.
     """
     if not P.any():
         return 0.0, P != 0
@@ -137,7 +137,7 @@ def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarra
 
 
 def sparse_range(P: np.ndarray, shown: Study) -> str:
-    """Return at how many strengths an operator keeps some interactions of this P, and not all."""
+    """Return a sentence on the strengths at which an operator keeps some but not all interactions of P."""
     share = shown.interactions / max(used_interactions(P), 1)
     more, fewer = int((share > 0.99).sum()), int((share < 0.01).sum())
     return (
@@ -187,7 +187,7 @@ def python_source(
 
 
 def worked_table(P: np.ndarray, Q: np.ndarray, variant: Variant, column: int, most: int = 6) -> pd.DataFrame:
-    """Return what an operator takes from some entries of a column, or from the norms of some rows.
+    """Return the shrinkage of some entries of a column, or of the norms of some rows.
 
     Parameters
     ----------
@@ -196,14 +196,15 @@ def worked_table(P: np.ndarray, Q: np.ndarray, variant: Variant, column: int, mo
     variant : Variant
         The operator.
     column : int
-        Which column, from 0, where the operator acts on entries.
+        The column, from 0, for operators on entries.
     most : int
-        At most so many rows, around the last that stays.
+        Maximum number of rows, around the last non-zero one.
 
     Returns
     -------
     DataFrame
-        The index ``j``, the size ``before``, what it ``loses`` and the size ``after``, the largest first.
+        The index ``j``, the size ``before``, the reduction ``loses`` and the size ``after``, in descending
+        order.
     """
     by_norm = variant.penalty.row_wise
     before, after = (unit_rows(M)[0].ravel() if by_norm else np.abs(M[:, column]) for M in (P, Q))

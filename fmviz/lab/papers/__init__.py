@@ -1,8 +1,8 @@
-"""Figures and tables of papers, reproduced: each with its protocol, its statements and our numbers.
+"""Reproduced figures and tables of papers, with protocols, statements and numbers.
 
-A figure is a TOML file in ``figures/`` with its words, settings, grid of trials and printed numbers, and in
-the module of its paper a function that makes the rows of a trial, one that judges them, and a line in
-``ARTEFACTS``.
+A figure consists of a TOML file in ``figures/`` with texts, settings, grid of trials and printed numbers,
+and, in the module of its paper, of a function that computes the rows of a trial, a function that judges them,
+and an entry in in ``ARTEFACTS``.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ ARTEFACTS: dict[str, Artefact] = {
 
 
 def find(name: str) -> Artefact:
-    """Return an artefact by its name, or by a figure or table of atarashi2021, as in "fig2" and "table3a".
+    """Return an artefact by name; figures and tables of atarashi2021 also as "fig2" or "table3a".
 
     Raises
     ------
     ValueError
-        If there is none.
+        If the name is unknown.
     """
-    # A part of a table is made with all of it.
+    # Parts of a table are computed with the entire table.
     for full in (name, f"atarashi2021_{name}", f"atarashi2021_{name.rstrip('ab')}"):
         if full in ARTEFACTS:
             return ARTEFACTS[full]
-    raise ValueError(f"There is no {name!r}; there are {', '.join(ARTEFACTS)}.")
+    raise ValueError(f"Unknown artefact {name!r}; available: {', '.join(ARTEFACTS)}.")
 
 
 __all__ = ["ARTEFACTS", "BUDGETS", "Artefact", "Check", "Result", "Statement", "find"]

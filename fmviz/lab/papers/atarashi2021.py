@@ -56,8 +56,8 @@ INTERACTIONS, FEATURES = SETTINGS
 DRAWN = "drawn ratings"
 FM, PROPOSED, SPARSE, OMEGA = "FM", ("TI", "CS"), ("TI", "CS", "L1", "L21"), ("Ω*-nmAPGD", "Ω*-SubGD")
 WEIGHTED = tuple(name for name in METHODS if name != FM)
-"""Those that are compared by ‖W‖₁."""
-# No linear term, and no bias.
+"""Methods compared by ‖W‖₁."""
+# No linear term and no bias.
 _BARE: Mapping[str, Any] = {"rank": 30, "fit_linear": False, "fit_intercept": False}
 
 
@@ -72,7 +72,7 @@ def planted(setting: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=2)
 def parts(data: str, split_seed: int, drawn: int) -> dict[str, Any]:
-    """Return the rows of a data set to train, for validation and to test, as in Table 2, and its score."""
+    """Return training, validation and test rows of a data set, as in Table 2, and its score."""
     cuts, unseen = [64, 80], []
     if data in (ML100K, DRAWN):
         X, y = rows_of(SETS, data, drawn)
@@ -105,7 +105,7 @@ def operators(own: Settings, seed: int, method: str) -> Rows:
     sizes = np.diff(edges)
     possible = np.maximum(np.outer(sizes, sizes) - np.diag(sizes), 1)
     for exponent in own["shown"] if seed == 0 else ():
-        # A row of tiles a row: the share of the pairs i ≠ j in a tile that are used.
+        # One row per row of tiles: the share of used pairs i ≠ j in each tile.
         mask = used_mask(course.Q[course.at(exponent)]).astype(float)
         tiles = np.add.reduceat(np.add.reduceat(mask, edges[:-1], 0), edges[:-1], 1)
         for first, row in zip(edges, np.round(tiles / possible, 3), strict=False):
@@ -161,15 +161,15 @@ ALGORITHMS = {"sort": "Sort (Algorithm 2)", "random": "Random (Algorithm 3)", "f
 
 
 def fig10(own: Settings, exponent: int, sigma: float, strength: float) -> Rows:
-    """Time the algorithms for the operator of λ‖·‖₁², in turns."""
+    """Time the algorithms for the operator of λ‖·‖₁², alternating."""
     rng, d = np.random.default_rng(0), 2**exponent
-    # The vectors of all lengths are drawn one after the other.
+    # The vectors of all lengths are drawn in sequence.
     drawn = {e: rng.standard_normal((max(own["vectors"], own["entries"] >> e), 2**e)) for e in own["log2_d"]}
     yield use(f"d = {d}", drawn[exponent])
     scaled = sigma * drawn[exponent]
-    # The first call readies the kernel.
+    # The first call compiles the kernel.
     alive = [np.count_nonzero(prox_squared_l1(scaled, strength, name)) for name in ALGORITHMS][-1]
-    # Laps shorter than 2 ms a clock cannot tell.
+    # Times below 2 ms are too short for the clock.
     timers = {
         label: timeit.Timer(partial(prox_squared_l1, scaled, strength, name), timer=time.thread_time)
         for name, label in ALGORITHMS.items()
@@ -202,7 +202,7 @@ def _judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 ERROR, F1, PSSR = "estimation error", "F1", "PSSR"
 METRICS = {ERROR: "estimation_error", F1: "support_f1", PSSR: "support_recovered"}
-# Validation and test data sets are numbered from here on.
+# First numbers of validation and test data sets.
 _FIRST_VALIDATION, _FIRST_TEST = 1_000, 5_000
 
 
@@ -215,7 +215,7 @@ def fit_planted(method: str, data: Row, start: int, seconds: float, **about: Any
 
 
 def fig3(own: Settings, n_samples: int, setting: str, method: str) -> Rows:
-    """Tune a method on some planted data sets and measure it on others."""
+    """Tune a method on some planted data sets and evaluate it on others."""
     yield use(f"{setting}, N = {n_samples}, seed 0", *planted(setting, n_samples, 0))
     dense, grid = METHODS[method]["dense"], own["grid"]
     pairs = [(value, 0.0) for value in own["fm_grid"]] if method == FM else list(product(grid, grid))
@@ -254,14 +254,14 @@ def fig3(own: Settings, n_samples: int, setting: str, method: str) -> Rows:
 def best(fits: pd.DataFrame, metric: str) -> tuple[float, float]:
     """Return the strengths with the best mean of a metric; ties in PSSR are broken by F1, others by order."""
     names = {ERROR: [ERROR], F1: [F1], PSSR: [PSSR, F1]}[metric]
-    # NaN, of a fit that diverged at the start, never wins.
+    # NaN, from a fit that diverged at the start, never wins.
     means = fits.groupby(level=[0, 1], sort=False)[names].agg(lambda scores: scores.mean(skipna=False))
     return means.sort_values(names, ascending=metric == ERROR, kind="stable").index[0]
 
 
 def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
     sizes = sorted(settings["n_samples"])
-    # Two standard errors of a share of one in two.
+    # Two standard errors of a share of one half.
     same: dict[str, Any] = dict.fromkeys(METRICS, settings["same"])
     same[PSSR] = 1.0 / (settings["test"] * settings["inits"]) ** 0.5
     for setting in settings["settings"]:
@@ -299,7 +299,7 @@ def _against(
     ignored: str = "",
     worst: bool = False,
 ) -> Said:
-    """Say at how many sizes a method is better than all others, or than some; or worse than all."""
+    """Return the number of sizes at which a method is better than all or some others, or worse than all."""
     at, known = means[metric], [method, *others] if others else list(METHODS)
     sign = -1.0 if (metric == ERROR) is not worst else 1.0
     rivals = [name for name in known if name not in (method, ignored)]
@@ -346,7 +346,7 @@ def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 # ----------------------------------------------------------------------------------------- figures 5, 6 and 7
 
-# With all methods, and with those alone that minimise a bound of the objective or have it inexactly.
+# With all methods, and only with those that minimise a bound of the objective or solve it inexactly.
 _READINGS = {"all methods": [], "without SLQR": ["SLQR"]}
 _OTHERS = tuple(name for name in WEIGHTED if name not in PROPOSED)
 
@@ -357,20 +357,20 @@ def weights_l1(at: Parameters) -> float:
 
 
 def weighted_problem(method: str, X: Any, y: np.ndarray, lambda_p: float, lambda_sparse: float) -> Problem:
-    """Return what one of `WEIGHTED` minimises; the strengths are λ_tr and λ of SLQR."""
+    """Return the problem of one of `WEIGHTED`; the strengths are λ_tr and λ of SLQR."""
     own: Row = {"lambda_p": lambda_p, "lambda_sparse": lambda_sparse, **_BARE}
     return Problem.build(X, y, model=METHODS[method]["model"], penalty=METHODS[method]["regularizer"], **own)
 
 
 def start_of(problem: Problem, seed: int) -> Parameters:
-    """Return the start that a seed draws."""
+    """Return the start of a seed."""
     return problem.start(0.01, np.random.default_rng([seed, 1]))
 
 
 def weighted(
     own: Settings, labels: Row, data: str, rows: tuple[Any, np.ndarray], lambda_p: float, strength: float
 ) -> Rows:
-    """Run a method, and yield the course and the end of its ‖W‖₁-regularized objective."""
+    """Run a method, and yield the curve and the final value of its ‖W‖₁-regularized objective."""
     yield use(data, *rows)
     problem = weighted_problem(labels["method"], *rows, lambda_p, strength)
     course, last = descend(
@@ -387,7 +387,7 @@ def weighted(
 
 
 def fig5(own: Settings, seed: int, setting: str, strength: float, method: str) -> Rows:
-    """Run a method on planted data; of the first data sets the courses are kept, of others the ends."""
+    """Run a method on planted data; curves are kept for the first data sets, final values for the others."""
     labels = {"panel": f"{setting}, λ = {strength:g}", "seed": seed, "method": method}
     rows = planted(setting, own["N"], seed)
     run = weighted(own, labels, f"{setting}, seed {seed}", rows, own["lambda_p"], strength)
@@ -423,12 +423,12 @@ def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
             yield "both_fastest", f"λ = {strength:g}", said
 
 
-# With which power of d epochs grow.
+# Exponents of d in the time of an epoch.
 _POWERS = {"linear": (1, SPARSE), "quadratic": (2, OMEGA), "cubic": (3, ("SLQR",))}
 
 
 def fig6(own: Settings, seed: int, d: int, method: str) -> Rows:
-    """Time the epochs of a method on so many features."""
+    """Time the epochs of a method for a number of features."""
     X, y, _ = make_sparse_interactions(own["N"], d, max(1, d // own["block"]), 0, random_state=seed)
     yield use(f"d = {d:,}, seed {seed}", X, y)
     problem = weighted_problem(method, X, y, own["strength"], own["strength"])
@@ -436,7 +436,7 @@ def fig6(own: Settings, seed: int, d: int, method: str) -> Rows:
     stop, start = own.get("should_stop", never), start_of(problem, seed)
     course = iterate(problem, METHODS[method]["solver"], budget, stop, start=start)
     seconds = [last.seconds for last in course]
-    # The first one starts the solver, too.
+    # The first one also starts the solver.
     laps = np.diff(seconds[1:] if len(seconds) > 2 else seconds)
     yield "times", {"panel": "One epoch", "method": method, "d": d, "seed": seed, "seconds": median(laps)}
 
@@ -487,17 +487,17 @@ LETTERS = {"a": (INTERACTIONS, "ti"), "b": (FEATURES, "ti"), "c": (FEATURES, "cs
 
 
 def racers(regularizer: str) -> tuple[str, ...]:
-    """Return the algorithms for TI ("ti") or CS ("cs"), apart from those of mini-batches."""
+    """Return the algorithms for TI ("ti") or CS ("cs"), without mini-batches."""
     return (COORDINATE[get_penalty(regularizer).row_wise], *BATCH, *STOCHASTIC)
 
 
 def algorithm(
     own: Settings, panel: str, seed: int, method: str, problem: Problem, scale: float = 1.0
 ) -> Rows:
-    """Run an algorithm; of several initial steps that with the lowest end is shown, in `scale` objectives."""
+    """Run an algorithm with the best of several initial steps; objectives are multiplied by `scale`."""
     tries: list[Row] = [{}]
     if method in (*STOCHASTIC, *MINI_BATCHES):
-        # As published: P is dense under PSGD, and no step is taken back.
+        # As published: P is dense under PSGD, and no step is undone.
         dense = {"operator": "dense"} if method == "PSGD" else {}
         tries = [{"eta0": eta0, "monotone": False, **dense} for eta0 in own["eta0"]]
     if method == "coordinate descent":
@@ -521,8 +521,8 @@ def algorithm(
 def problem_of_fig8(letter: str, strength: float, X: np.ndarray, y: np.ndarray) -> Problem:
     """Return the problem of a panel, whose objective is 1/d² times that of the paper.
 
-    As the paper does for the stochastic methods, rows are divided by √d and targets by d, so that a squared
-    loss is divided by d², and strengths with it.
+    As in the paper for the stochastic methods, rows are divided by √d and targets by d; this divides the
+    squared loss and the strengths by d².
     """
     d = X.shape[1]
     strengths: Row = dict.fromkeys(("lambda_p", "lambda_sparse"), strength / d**2)
@@ -592,7 +592,7 @@ def problem_of_table3(own: Settings, data: str, method: str, **strengths: Any) -
 
 
 def scored(problem: Problem, end: Snapshot, split: Mapping[str, Any]) -> Row:
-    """Return the scores of a fit, and how many interactions it uses."""
+    """Return the scores of a fit and its number of used interactions."""
     scores = {}
     for column, (design, y) in (("validation", split["validation"]), ("score", split["test"])):
         target = Target.of(y)
@@ -647,7 +647,7 @@ def bisected(end_at: Callable[[float], Snapshot], own: Settings) -> tuple[Row, S
 
 
 def table3(repro: Reproduction) -> Iterator[str]:
-    """Tune FM, then fit the others; all tables of the paper."""
+    """Tune FM, then fit the others, for all tables of the paper."""
     settings = repro.settings
     names, many = repro.available(DRAWN), settings["seeds"]
     tuning = range(min(settings["tuning_seeds"], many))
@@ -678,17 +678,17 @@ def table3(repro: Reproduction) -> Iterator[str]:
                 "spread": score.std(ddof=0),
                 **rows[["used", "lambda_sparse"]].mean(),
             }
-            # As in the paper, a method that misses the range is given no score.
+            # As in the paper, a method that misses the range has no score.
             means = dict.fromkeys(means) if score.isna().any() else means
             repro.add((table, {"data": name, "method": where["method"], **means, **about}))
 
 
 def best_strengths(tables: Tables, data: str, method: str) -> Row:
-    """Return a method with its strengths of the best mean validation score, or raise ValueError."""
+    """Return a method with the strengths of best mean validation score, or raise ValueError."""
     own = frame(tables, "fm" if method == FM else "grid", data=data, method=method)
     names = ["lambda_w", "lambda_p", "lambda_sparse"]
     if own.empty:
-        raise ValueError(f"No strengths worked for {method} on {data}.")
+        raise ValueError(f"All strengths failed for {method} on {data}.")
     means = own.groupby(names, sort=False)["validation"].agg(lambda scores: scores.mean(skipna=False))
     highest = rows_where(tables, "data", data=data)[0]["score"] == "AUC"
     best = means.idxmax() if highest else means.idxmin()
@@ -745,7 +745,7 @@ def _compared(
     words = f"{score}: {listed(scores.items(), '{} {:.5f}') or 'none'}."
     mine, theirs = ([sign * scores[m] for m in group if m in scores] for group in (first, others))
     if not mine or not theirs:
-        return None, f"Not both have a score. {words}"
+        return None, f"A score is missing. {words}"
     gap = max(mine) - max(theirs)
     return None if abs(gap) <= same else gap > 0, {"gap": gap, "scores": words}
 
@@ -757,7 +757,7 @@ ARTEFACTS = (
         name="atarashi2021_fig1",
         title="Fig. 1: proximal operators of L1 and L21",
         statements=tuple(said for said in _FIG2.statements if said.key == "all_or_nothing"),
-        # The first one is about TI.
+        # The first statement concerns TI.
         differences=_FIG2.differences[1:],
         settings={**_FIG2.settings, "methods": ["l1", "l21"]},
         published=(),

@@ -1,4 +1,4 @@
-"""Figures and tables of papers: what is declared of them, and the results of their reproductions."""
+"""Figures and tables of papers: declarations and results of reproductions."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from fmviz.lab.values import plain
 State = Literal["running", "complete", "stopped"]
 Judge = Callable[[Tables, Settings], Iterable[Finding]]
 
-# Seconds from one result of a run to the next; a chart that is drawn more often flickers.
+# Minimum interval between results of a run, in seconds; charts flicker if redrawn more often.
 PAUSE = 3.0
 BUDGETS = ("quick", "full")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that the paper says, which our run puts to the test.
+    """A statement of a paper, tested by a reproduction.
 
     Attributes
     ----------
     key : str
         Its name in the artefact.
     text, where : str
-        What is said, and the place in the paper.
+        The quotation, and its place in the paper.
     measured : str
         The sentence of a check, in which numbers stand by their names in braces.
     ranges : mapping of str to (low, high)
@@ -66,7 +66,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Check:
-    """What our run says to a statement, in one case of it, with a sentence of numbers."""
+    """The verdict on a statement in one case, with a sentence of numbers."""
 
     statement: str
     case: str
@@ -76,26 +76,26 @@ class Check:
 
 @dataclass(frozen=True)
 class Result:
-    """A run of an artefact, finished or growing; all of it plain data.
+    """A complete or partial run of an artefact, as plain data.
 
     Attributes
     ----------
     artefact, budget, settings
-        What was run, with all settings in force.
+        The artefact, the budget and all settings.
     tables : mapping of str to list of dict
         The numbers.
     checks : tuple of Check
-        What they say to the statements.
+        The verdicts on the statements.
     data, versions : mapping of str to str
         Digests of the data sets; versions of Python and of packages.
     differences : tuple of str
-        What differs from the paper: as declared, and as noticed in this run.
+        Differences from the paper, declared or found in this run.
     seconds : float
-        Wall time; after a break, with that of the runs before.
+        Wall time, including interrupted earlier runs.
     state, message : {"running", "complete", "stopped"}, str
-        Whether there is more to come, and what is being done.
+        The state, and the present activity.
     done, total : int
-        Pieces of work.
+        Numbers of trials.
     """
 
     artefact: str
@@ -113,52 +113,53 @@ class Result:
     total: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
+        """Return a dictionary for `json.dumps`."""
         return plain(asdict(self))
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Result:
-        """Read what `to_dict` wrote; raise ValueError if something is missing or unknown."""
+        """Return the result of a dictionary by `to_dict`; ValueError if a key is missing or unknown."""
         return checked(cls, given)
 
 
 @dataclass(frozen=True)
 class Artefact:
-    """A figure or table of a paper, with everything that is needed to make it again.
+    """A figure or table of a paper, with everything needed to reproduce it.
 
     Attributes
     ----------
     name : str
         ``<paper>_<figure>``.
     paper, title : str
-        Reference, and what is shown.
+        Reference and title.
     statements : tuple of Statement
-        What the paper says about it.
+        The statements of the paper about it.
     differences : tuple of str
-        What our protocol does otherwise, or had to decide.
+        Deviations of our protocol, and choices left open by the paper.
     settings : mapping
         The protocol.
     budgets : mapping of str to mapping
-        For "quick" and "full" the settings that make the difference.
+        Settings of the budgets "quick" and "full".
     minutes : mapping of str to float
-        How long they take, roughly, on two cores.
+        Approximate minutes of each budget on two cores.
     runner : callable
-        ``runner(repro)`` fills the tables of a reproduction, and yields what it has done after every part.
+        ``runner(repro)`` fills the tables of a reproduction, and yields a description after every part.
     judging : callable
-        ``judging(tables, settings)`` yields what tables, full or not, say; `settings` are with thresholds.
+        ``judging(tables, settings)`` yields verdicts on complete or partial tables; `settings` include
+        thresholds.
     picture : mapping
-        How the tables are drawn: the keywords of `fmviz.figures.papers.draw`.
+        Keywords of `fmviz.figures.papers.draw` for the tables.
     published : tuple of mapping
-        Numbers printed in the paper: each with ``value`` and ``source``, the ``table`` of the result, the
-        values ``where`` that single out its row, and the ``column`` of ours; with ``tolerance`` or
-        ``absolute``, the relative deviation or the difference up to which the two are called equal, or
-        ``spread``, the column of our standard deviation, two of which are tolerated.
+        Numbers printed in the paper: ``value`` and ``source``, the ``table`` of the result, the values
+        ``where`` that select its row, and the ``column`` of our number; with ``tolerance`` or ``absolute``,
+        the relative or absolute deviation of equal numbers, or ``spread``, the column of our standard
+        deviation, two of which are tolerated.
     sets : mapping
-        The data sets of the paper: what each is loaded by, a name with parameters.
+        The data sets of the paper: name and parameters of each.
     thresholds : mapping
-        What is large, near or equal, by which statements are judged.
+        Thresholds of the verdicts.
     summary : mapping of str to callable
-        Tables that follow from others: ``summary[name](tables)`` returns the rows.
+        Derived tables: ``summary[name](tables)`` returns the rows.
     """
 
     name: str
@@ -211,7 +212,7 @@ class Artefact:
         return ""
 
     def configured(self, budget: str = "quick", **changes: Any) -> Mapping[str, Any]:
-        """Return the settings of a budget, some changed; raise ValueError for one that is unknown."""
+        """Return the settings of a budget with some changes; ValueError for an unknown setting."""
         one_of("budget", budget, self.budgets)
         settings = {**self.settings, **self.budgets[budget]}
         for name in changes:
@@ -227,25 +228,25 @@ class Artefact:
         folder: Path | None = None,
         **changes: Any,
     ) -> Iterator[Result]:
-        """Run, yielding the result as it grows; the last one is complete, or was stopped.
+        """Run, yielding partial results; the last one is complete or stopped.
 
         Parameters
         ----------
         budget : {"quick", "full"}
-            Minutes, or what the paper did.
+            "quick" for minutes, "full" for the protocol of the paper.
         should_stop : callable
-            Asked between trials, but not while they are read from the `folder`.
+            Polled between trials, except while reading from `folder`.
         n_jobs : int
-            Worker processes where fits can be made beside each other; -1 for one a core.
+            Number of worker processes for parallel fits; -1 for one per core.
         folder : Path, optional
-            Trials of earlier runs with these settings, and where this one's are kept.
+            Storage of trials, including those of earlier runs with these settings.
         **changes
             Settings to change.
 
         Raises
         ------
         ValueError
-            If the budget, a setting or the number of workers is not allowed.
+            If the budget, a setting or the number of workers is invalid.
         """
         settings = self.configured(budget, **changes)
         return self._results(
@@ -253,7 +254,7 @@ class Artefact:
         )
 
     def _results(self, budget: str, repro: Reproduction) -> Iterator[Result]:
-        # Methods of scikit-learn serve as baselines.
+        # Baselines from scikit-learn.
         programs = {**versions(), "scikit-learn": version("scikit-learn")}
         shown = float("-inf")
 
@@ -278,7 +279,7 @@ class Artefact:
                 total=repro.total,
             )
 
-        # Seconds are those of one thread: products of matrices must not be shared among several.
+        # Seconds are those of one thread: matrix products must not use several.
         with suppress(Stopped):
             for message in each_on_one_thread(self.runner(repro)):
                 if time.monotonic() - shown >= PAUSE:
@@ -288,9 +289,9 @@ class Artefact:
         yield result("stopped" if early else "complete", "Stopped on request." if early else "Done.")
 
     def compared(self, tables: Tables) -> list[Row]:
-        """Return the published numbers beside ours: one row each, ``ours`` None where there is none yet.
+        """Return published and reproduced numbers, one row each; ``ours`` is None if not yet available.
 
-        ``deviation`` is relative to the published value, and ``within`` tells whether it is tolerated.
+        ``deviation`` is relative to the published value, ``within`` is whether it is tolerated.
         """
         rows = []
         for number in self.published:
@@ -310,31 +311,31 @@ class Artefact:
 
 @cache
 def declared(name: str) -> dict[str, Any]:
-    """Return what the TOML file of a paper, or of a figure, says."""
+    """Return the contents of the TOML file of a paper or figure."""
     return tomllib.loads(files(__package__).joinpath(f"figures/{name}.toml").read_text(encoding="utf-8"))
 
 
 def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) -> tuple[Any, np.ndarray]:
-    """Return X and y of a data set that a paper declares, else of so many ratings, about, that are drawn."""
+    """Return X and y of a data set declared by a paper, else of approximately `n` simulated ratings."""
     if name in sets:
         dataset = load_dataset(**sets[name])
         return dataset.X, dataset.y
-    # As many users and items as let every one of them have the ratings that MovieLens has.
+    # Numbers of users and items with the ratings per user and item of MovieLens.
     return rated_items(drawn, max(10, drawn // 106), max(10, drawn // 60), 4, np.random.default_rng(0))
 
 
 def over_grid(
     repro: Reproduction, work: Work, trials: Callable[[Reproduction], Iterable[Row]], alone: bool
 ) -> Generator[str]:
-    """Make all trials: the runner of a figure that is a grid."""
+    """Run all trials: the runner of a figure with a grid."""
     yield "Reading data and kernels"
     yield from repro.fill(work, list(trials(repro)), alone=alone)
 
 
 def trials_of(repro: Reproduction, grid: Mapping[str, Any], stand_ins: Iterable[str] = ()) -> Iterator[Row]:
-    """Yield all combinations of a grid of lists, or of names of settings; a number n means 0 to n − 1.
+    """Yield all combinations of a grid of lists or names of settings; a number n means 0 to n − 1.
 
-    Of "data" those that are here are taken, else the stand-ins.
+    "data" means the available data sets, or else the substitutes.
     """
     named = {name: repro.settings[at] if isinstance(at, str) else at for name, at in grid.items()}
     named |= {"data": repro.available(*stand_ins)} if "data" in grid else {}
@@ -349,16 +350,16 @@ def figure(
     trials: Callable[[Reproduction], Iterable[Row]] | None = None,
     **summary: Callable[[Tables], Iterable[Row]],
 ) -> Artefact:
-    """Return the artefact whose words and numbers stand in ``figures/<name>.toml``.
+    """Return the artefact declared in ``figures/<name>.toml``.
 
     The file has ``title``, ``minutes``, ``differences``, ``[thresholds]``, ``[settings]``, ``[budgets]`` and
     ``[picture]``, a table ``[[statements]]`` for each statement, and ``[[published]]``, or ``[[sizes]]`` of
-    data sets and rows that are ``printed``, with tolerances of their ``columns``. That of its paper has the
-    ``reference``, the data sets in ``[sets]``, and ``[words]`` that several figures share. The differences
-    name these, settings and thresholds in braces. `summary` are tables that follow from others.
+    data sets and ``printed`` rows, with tolerances of their ``columns``. The file of its paper has the
+    ``reference``, the data sets in ``[sets]``, and ``[words]`` common to several figures. Differences
+    can refer to these, to settings and to thresholds in braces. `summary` are derived tables.
 
-    With a ``grid``, see `trials_of`, or `trials`, `work` is that of a trial, and those of which ``alone`` is
-    true are made one after the other; else it is the runner.
+    With a ``grid``, see `trials_of`, or `trials`, `work` runs a trial, and trials with ``alone`` run
+    sequentially; otherwise `work` is the runner.
     """
     own, paper = declared(name), declared(name.rpartition("_")[0])
     thresholds = own.get("thresholds", {})

@@ -43,7 +43,7 @@ _BARE: Mapping[str, Any] = {"penalty": "l2", "fit_linear": False, "fit_intercept
 
 
 def halves(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows for training, ⌊share·n⌋ of them, and those for testing, in random order."""
+    """Return ⌊share·n⌋ training rows and the test rows, in random order."""
     order = np.random.default_rng([seed, 0]).permutation(n)
     cut = int(share * n)
     return order[:cut], order[cut:]
@@ -81,9 +81,9 @@ def problem_of_fig1(X: np.ndarray, y: np.ndarray, kernel: str, method: str, sett
 
 
 def fig1(own: Settings, seed: int, features: str, target: str, kernel: str) -> Rows:
-    """Fit with λ fitted and fixed from the same start, and with λ fitted from where fixed ones ended.
+    """Fit with fitted and fixed λ from the same start, and with fitted λ from the solutions of fixed λ.
 
-    The objective is that of the paper, a sum over rows; what begins at the common P is traced.
+    The objective is that of the paper, a sum over rows; runs from the common P are traced.
     """
     X, y = rows_of_fig1(features, target, seed)
     yield use(f"diabetes, {SCALES[features]}", *rows_of_fig1(features, "raw", 0))
@@ -136,12 +136,12 @@ def _judge_fig1(tables: Tables, settings: Settings) -> Iterator[Finding]:
 TEXT_LIKE = "text-like, in place of E2006-tfidf"
 LIFTED, DIRECT, LBFGS, SGD = "Lifted (CD)", "Direct (CD)", "Direct (L-BFGS)", "Direct (SGD)"
 FITTED = "Direct (CD), λ fitted"
-# E2006-tfidf: N, for which β = 100 was chosen.
+# N of E2006-tfidf, for which β = 100 was chosen.
 _PUBLISHED_ROWS = 16_087
 
 
 def rows_of_fig2(settings: Settings) -> tuple[Any, np.ndarray]:
-    """Return rows like those of a text, with a dummy feature, and targets like those of E2006."""
+    """Return text-like rows with a dummy feature, and targets like those of E2006."""
     rng = np.random.default_rng(settings["data_seed"])
     X, y = text_like(settings["rows"], settings["terms"], settings["words"], rng)
     # The volatilities of E2006 are logarithms, around −3.7.
@@ -176,7 +176,7 @@ def fig2(own: Settings, line: tuple[str, str, str]) -> Rows:
     X, y = rows_of_fig2(own)
     yield use(TEXT_LIKE, X, y, nonzero=int(X.nnz))
     starts, seed = starts_of_fig2(Design(X), y, kernel, own), own["seed"]
-    # All in units of the lifted start, so that lines can be compared.
+    # In units of the lifted start, for comparable lines.
     scale = 1.0 / starts[LIFTED][0].objective(starts[LIFTED][1])
     for eta0 in own["eta0"] if method == SGD else [None]:
         place, parameters = starts.get(method, starts[DIRECT]), {} if eta0 is None else {"eta0": eta0}
@@ -222,7 +222,7 @@ def tuned(
 ) -> Rows:
     """Choose β by cross-validation, then test: rows of "validation" and "test".
 
-    The training rows are 75% of all, in ``own["folds"]`` folds, of which ``own["folds_used"]`` are looked at.
+    The training rows are 75% of all, in ``own["folds"]`` folds, of which ``own["folds_used"]`` are used.
     ``fit(own, X, y, train, test, beta, **place)`` fits on some rows and returns the score on others.
     """
     from sklearn.model_selection import KFold
@@ -238,15 +238,15 @@ def tuned(
         )
         yield "validation", {**place, "beta": beta, "score": means[beta]}
     if means.isna().all():
-        raise ValueError(f"No β worked, of {listed(((beta,) for beta in grid), '{:.3g}')}.")
+        raise ValueError(f"All β failed: {listed(((beta,) for beta in grid), '{:.3g}')}.")
     beta = means.idxmax() if highest else means.idxmin()
     yield "test", {**place, "beta": beta, "score": fit(own, X, y, train, test, beta, **place)}
 
 
 def kinds(repro: Reproduction, methods: Iterable[str], stand_in: str, single: str = "") -> Iterator[Row]:
-    """Yield methods with numbers of bases, and `single`, which has none, the most costly first.
+    """Yield methods with numbers of bases, and `single`, which has none, most costly first.
 
-    So no worker is left alone with it.
+    This order balances the workers.
     """
     names, seeds = repro.available(stand_in), range(repro.settings["seeds"])
     sizes = product(sorted(repro.settings["bases"], reverse=True), methods)
@@ -257,7 +257,7 @@ def kinds(repro: Reproduction, methods: Iterable[str], stand_in: str, single: st
 def mean_scores(
     tables: Tables, settings: Settings, methods: Sequence[str], sizes: Sequence[int]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield for every data set the mean test scores by number of bases and method, once all are there."""
+    """Yield the mean test scores of every data set by number of bases and method, once complete."""
     for name in names_of(tables, settings):
         means = pivot(tables, "test", "score", "bases", data=name).reindex(columns=methods, index=sizes)
         if np.isfinite(means).all(axis=None):
@@ -293,7 +293,7 @@ def fit_fig3(
         "model": Lifted(2, kernel),
         "rank": max(1, bases // 2),
         "lambda_p": per_row,
-        # β/2 ‖w‖², as the factors have it.
+        # β/2 ‖w‖², as for the factors.
         "lambda_w": per_row / 2.0 if variant == LINEAR else 0.0,
         "fit_linear": variant != AUGMENT,
     }
@@ -309,7 +309,7 @@ def _predicted(problem: Problem, Z: Any, seed: int, own: Settings) -> np.ndarray
 
 
 def fig3(own: Settings, **place: Any) -> Rows:
-    """Predict ratings by A² or H², with a way of first-order terms."""
+    """Predict ratings by A² or H², with a variant of first-order terms."""
     rows = rows_of(SETS, place["data"], own["drawn"])
     yield from tuned(own, fit_fig3, place, rows, own["betas"], highest=False)
 
@@ -336,7 +336,7 @@ _CUBIC: Mapping[str, Any] = {"kernel": "polynomial", "degree": 3, "coef0": 1, "g
 def fit_fig4(
     own: Settings, X: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray, beta: float, **place: Any
 ) -> float:
-    """Return R² on the test rows, after a fit on the training rows with their mean taken off the target."""
+    """Return R² on the test rows after a fit on the training rows with a centred target."""
     mean = y[train].mean()
     predicted = predict_fig4(own, X[train], y[train] - mean, X[test], beta, **place)
     return float(1.0 - np.mean((y[test] - mean - predicted) ** 2) / np.var(y[test]))
@@ -354,7 +354,7 @@ def predict_fig4(
     seed: int,
     **_: Any,
 ) -> Any:
-    """Return the predictions for Z: of H³ with r = k/3, of A³ with k columns, or of a peer."""
+    """Return predictions for Z: by H³ with r = k/3, A³ with k columns, or a baseline."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.linear_model import Ridge
@@ -380,7 +380,7 @@ def predict_fig4(
 
 
 def fig4(own: Settings, **place: Any) -> Rows:
-    """Regress with few bases, or by kernel ridge regression."""
+    """Run a regression with few bases, or kernel ridge regression."""
     grid = np.logspace(*own["grid"]).tolist()
     yield from tuned(own, fit_fig4, place, rows_of(SETS, place["data"]), grid, highest=True)
 

@@ -57,12 +57,12 @@ LINEAR, KERNEL, ONE_BY_ONE, NYSTROEM = "linear", "kernel SVM", "one-versus-rest"
 
 
 Split = Sequence[tuple[np.ndarray, np.ndarray]]
-"""Half of the rows to train, a quarter to choose by, and a quarter to test: X and y."""
+"""A split into training rows (half), validation rows and test rows (a quarter each): X and y."""
 
 
 @lru_cache(maxsize=4)
 def split_of(data: str, seed: int) -> Split:
-    """Return a split of one of `SETS`, stratified, features brought to [−1, 1] by the rows to train."""
+    """Return a stratified split of one of `SETS`, with features scaled to [−1, 1] on the training rows."""
     from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import MinMaxScaler
 
@@ -74,12 +74,12 @@ def split_of(data: str, seed: int) -> Split:
     return [(X[rows], y[rows]) for rows in (train, chosen, test)]
 
 
-# Linear weights and biases are those of the dummy feature.
+# The dummy feature provides linear weights and biases.
 _NETWORK: Mapping[str, Any] = {"model": "shared_basis", "fit_linear": False, "fit_intercept": False}
 
 
 def problems(split: Split, **about: Any) -> list[Problem]:
-    """Return the problems of the rows to train, to choose by and to test, with a dummy feature of 1."""
+    """Return the problems of the training, validation and test rows, with a dummy feature 1."""
     labels = np.unique(split[0][1])
     given = {**_NETWORK, **about}
     return [Problem.build(augmented(X), Target(y, "class", labels), **given) for X, y in split]
@@ -94,7 +94,7 @@ def classes_of(data: str) -> tuple[str, Row]:
 # --------------------------------------------------------------------------------------------------- machines
 
 Point = tuple[float, ...]
-"""A machine on the way: its λ and bases, and in how many of 100 rows to choose by and to test it is right."""
+"""An intermediate machine: its λ, number of bases, and validation and test accuracies in percent."""
 
 
 def settings_of(settings: Settings, data: str) -> Settings:
@@ -103,14 +103,14 @@ def settings_of(settings: Settings, data: str) -> Settings:
 
 
 def epochs_of(own: Settings) -> int:
-    """Return how often bases are added: a few times more than it takes to have all, as some are dropped."""
+    """Return the number of additions of bases, a few more than necessary, since some bases are dropped."""
     return -(-own["units"] // own["bases"]) + 2
 
 
 def added(
     problem: Problem, solver: Solver, rng: np.random.Generator, epochs: int
 ) -> Iterator[tuple[Parameters, float]]:
-    """Yield the parameters before and after every epoch, in which bases are added, with its change."""
+    """Yield the parameters before and after every epoch of added bases, with the change."""
     run = solver.on(problem)
     run.start(problem.start(0.0, rng), rng)
     yield run.parameters(), np.inf
@@ -122,7 +122,7 @@ def added(
 def path(
     problem: Problem, strengths: Iterable[float], solver: Solver, rng: np.random.Generator, epochs: int
 ) -> Iterator[tuple[float, int, Parameters]]:
-    """Yield λ, the number of bases and the machine after every epoch, for one λ after the other.
+    """Yield λ, the number of bases and the machine after every epoch, for successive λ.
 
     Each λ starts without a basis. Its run ends when `rank` bases are in use, or an epoch changes nothing.
     """
@@ -136,7 +136,7 @@ def path(
 
 
 def accuracy(problem: Problem, end: Parameters) -> float:
-    """Return in how many of 100 rows the class of the largest score is right."""
+    """Return the accuracy of the class with the largest score, in percent."""
     return 100.0 * float(np.mean(problem.target.chosen(problem.predict(end)) == problem.y))
 
 
@@ -152,7 +152,7 @@ def _shared(
     """Yield the machines on a shared basis of every λ, epoch by epoch."""
     build = partial(problems, split, loss=loss, rank=own["units"])
     train, *others = build(penalty=penalty)
-    # ‖V‖² has no threshold of its own.
+    # ‖V‖² has no threshold.
     top = largest_strength(build(penalty="l1_l2")[0] if OUTPUT_PENALTIES[penalty].smooth else train)
     solver, epochs = _solver(own, refit), epochs_of(own)
     if way == "random":
@@ -171,14 +171,14 @@ def _solver(own: Settings, refit: str = "output", bases: int = 0) -> Solver:
 
 
 def _one_by_one(seed: int, split: Split, own: Settings) -> Iterator[Point]:
-    """Yield a network a class, each against the others under ℓ1, all at one share of their λ_max."""
+    """Yield one-versus-rest networks under ℓ1, all at a common share of their λ_max."""
     (X, y), *others = split
     about = {"loss": "logistic", "penalty": "l1", "rank": own["units"], **_NETWORK}
     signs = (np.where(y == label, 1.0, -1.0) for label in np.unique(y))
     networks = [Problem.build(augmented(X), each, **about) for each in signs]
     designs = [Design(augmented(Z)) for Z, _ in others]
     for share in own["shares"]:
-        # By class and epoch the bases, and the predictions for other rows.
+        # Bases, and predictions for other rows, by class and epoch.
         courses = []
         for problem in networks:
             strengths, rng = [share * largest_strength(problem)], np.random.default_rng([seed, 1])
@@ -198,7 +198,7 @@ def _one_by_one(seed: int, split: Split, own: Settings) -> Iterator[Point]:
 
 
 def _peer(seed: int, split: Split, own: Settings, method: str) -> Iterator[Point]:
-    """Yield a classifier of scikit-learn for every C, and for several numbers of bases where it has some."""
+    """Yield a scikit-learn classifier for every C and, if applicable, for several numbers of bases."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -225,14 +225,14 @@ MACHINES: dict[str, Callable[[int, Split, Settings], Iterable[Point]]] = {
     **{method: partial(_peer, method=method) for method in (LINEAR, KERNEL, NYSTROEM)},
     ONE_BY_ONE: _one_by_one,
 }
-"""The machines on the way, from the seed that draws split and start, by their names."""
+"""Generators of intermediate machines by name; the seed determines split and start."""
 
 
 def validated(own: Settings, data: str, method: str, seed: int, sizes: Iterable[int] = (0,)) -> Rows:
     """Fit a method to a split: rows of "test".
 
-    Of the machines on the way that have no more bases than allowed the one with the most right validation
-    rows counts, of those the one with the fewest bases; 0 allows for any number.
+    Selects the intermediate machine with the highest validation accuracy within the allowed number of bases,
+    ties by the fewest bases; 0 allows any number.
     """
     yield classes_of(data)
     begin = time.process_time()
@@ -251,7 +251,7 @@ def scores(tables: Tables, data: str, column: str = "score", **where: Any) -> pd
 
 
 def gaps(table: pd.DataFrame, first: str, second: str) -> pd.Series:
-    """Return by how much a column is above another, of the rows that have both."""
+    """Return the difference of two columns for rows with both."""
     both = table.reindex(columns=[first, second]).dropna()
     return both[first] - both[second]
 
@@ -300,7 +300,7 @@ def _judge_fig2(tables: Tables, settings: Settings) -> Iterator[Finding]:
 # --------------------------------------------------------------------------------------------------- figure 3
 
 REFITTED = [f"{title}, {OUTPUT}" for title in PENALTIES]
-# From how many bases on the groups are ahead, as printed.
+# Minimum number of bases from which the groups are ahead, as printed.
 FROM = {VOWEL_TEST: 20, VOWEL_TRAIN: 20, LETTER: 75}
 
 
@@ -310,7 +310,7 @@ def sizes_of_fig3(method: str, own: Settings) -> Sequence[int]:
 
 
 def fig3(own: Settings, data: str, method: str, seed: int) -> Rows:
-    """Fit a penalty, or a peer, at every number of bases."""
+    """Fit a penalty, or a baseline, at every number of bases."""
     return validated(own, data, method, seed, sizes_of_fig3(method, settings_of(own, data)))
 
 
@@ -323,7 +323,7 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
         first = FROM.get(name, 0)
 
         def lead(method: str, other: str, least: int = 0, by_split: pd.DataFrame = by_split) -> pd.Series:
-            """Return for every split by how much a method is ahead on average over numbers of bases."""
+            """Return the mean lead of a method over all numbers of bases, per split."""
             gap = gaps(by_split, method, other).unstack()
             return gap.loc[:, gap.columns >= least].dropna().mean(axis=1)
 
@@ -344,8 +344,8 @@ def _judge_fig3(tables: Tables, settings: Settings) -> Iterator[Finding]:
         few = not bases < 100 if name == LETTER else bases <= settings["few"] * vectors
         known = name in (*FROM, SATIMAGE)
         words = {
-            "odd": "" if known else "The paper says nothing of it. ",
-            "bases": "more than there are" if np.isnan(bases) else bases,
+            "odd": "" if known else "Not covered by the paper. ",
+            "bases": "more than the maximum number of" if np.isnan(bases) else bases,
         }
         yield "kernel", name, (few if known else None, {**words, "goal": goal, "vectors": vectors})
 
@@ -359,9 +359,9 @@ RATERS: dict[str, dict[str, Any]] = declared("blondel2017")["raters"]
 
 
 def fig4(own: Settings, data: str, method: str, seed: int) -> Rows:
-    """Fit ratings, as numbers or as levels, by a machine: rows of "test" and "lines" with `MEASURES`."""
+    """Fit ratings, as numbers or levels: rows of "test" and "lines" with `MEASURES`."""
     rater, (X, y) = RATERS[method], rows_of(SETS, data, own["drawn"])
-    # Users and items are one-hot, and users come first.
+    # Users and items are one-hot, users first.
     user = sp.csr_array(X).indices.reshape(-1, 2).min(axis=1)
     yield use(data, X, y, users=len(np.unique(user)))
     n, levels, has_levels = y.size, np.unique(y), rater.get("levels", True)
@@ -392,7 +392,7 @@ def fig4(own: Settings, data: str, method: str, seed: int) -> Rows:
         steps = path(at, strengths, _solver(own), np.random.default_rng([seed, 1]), epochs)
         return ((score(step[-1]), *step) for step in steps)
 
-    # With λ = 1,000 no basis is worth its price, and biases are alone.
+    # With λ = 1,000 there is no basis, only biases.
     grid = own["ridges_of_levels" if has_levels else "ridges"]
     ends = {ridge: next(course(problem.at(lambda_w=ridge), [1e3], 1)) for ridge in grid}
     ridge = max(ends, key=lambda ridge: ends[ridge][0])
@@ -486,7 +486,7 @@ def cells(tables: Tables, printed: Mapping[tuple[str, str], Row]) -> Iterator[Ro
 
 
 def within(tables: Tables, name: str) -> Said | None:
-    """Say which printed accuracies lie within two standard deviations of ours."""
+    """Return a sentence on the printed accuracies within two standard deviations of ours."""
     rows = [row for row in rows_where(tables, "cells", data=name) if row["printed"] is not None]
     known = [row for row in rows if row["within"] is not None]
     if not known:
@@ -502,7 +502,7 @@ def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
     right = {name: scores(tables, name) for name in names}
     for name, table in right.items():
         yield "printed", name, within(tables, name)
-        # Those of more than ten classes.
+        # Data sets with more than ten classes.
         for title in GROUPS if name in (VOWEL_TEST, VOWEL_TRAIN, LETTER) else ():
             before, after = (gaps(table, f"{title}, {layer}", f"{L1}, {layer}") for layer in LAYERS)
             yield "groups", f"{name}, {title}", margin(before)
@@ -553,7 +553,7 @@ def _judge_table4(tables: Tables, settings: Settings) -> Iterator[Finding]:
             leads = gaps(right, hinge, logistic)
             lead, error = leads.mean(), leads.sem()
             comparable = abs(lead) <= max(settings["same"], error)
-            few = f"{len(leads)} splits tell nothing of their spread."
+            few = f"{len(leads)} splits are too few to estimate the spread."
             said = (comparable, {"lead": lead, "error": error}) if len(leads) >= 3 else (None, few)
             if len(leads):
                 yield "comparable", case, said

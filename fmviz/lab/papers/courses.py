@@ -1,4 +1,4 @@
-"""Objectives over time: several methods on one problem, and which of them is first to come down."""
+"""Objectives over time: comparison of the speed of several methods on one problem."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.papers.judging import Row, Said, Tables, Verdict, agreed, frame, listed
 
-# One row for each epoch up to this one, then fewer and fewer.
+# One row per epoch up to this one, then increasingly few.
 _ALL_UP_TO = 10
 _GROWTH = 1.15
-# Of the way down, and above the lowest objective; and what "much faster" means at least.
+# Tolerance of the gap to, and of the excess over, the lowest objective; and the ratio of "much faster".
 SHARE, MUCH = 0.01, 2.0
 STAGES = {
-    "early": f"All but {SHARE:.0%} of the way down",
-    "late": f"to {SHARE:.0%} above the lowest objective",
+    "early": f"To close {1 - SHARE:.0%} of the initial gap",
+    "late": f"to reach {SHARE:.0%} above the lowest objective",
 }
 
 
@@ -35,9 +35,9 @@ def descend(
     value: Callable[[Snapshot], float] = attrgetter("objective"),
     parameters: Mapping[str, Any] | None = None,
 ) -> tuple[list[Row], Snapshot]:
-    """Minimise; return a course of values that gets thinner, and the last snapshot.
+    """Minimise; return a thinned curve of values, and the last snapshot.
 
-    `own` are epochs, seconds and tolerance, and when to stop, `parameters` those of the solver.
+    `own` has epochs, seconds, tolerance and the stop function, `parameters` are those of the solver.
     """
     budget = Budget(own["epochs"], own["seconds"], own["tol"], certify_every=own["epochs"] + 1)
     course: list[Row] = []
@@ -78,10 +78,11 @@ def cut_short(tables: Tables, panel: str, among: str) -> bool:
 
 
 def times_to(tables: Tables, column: str = "seconds", **where: object) -> pd.DataFrame:
-    """Return when every method comes close to the lowest objective of all, in two readings of close.
+    """Return the times at which methods reach the vicinity of the lowest objective, by two criteria.
 
-    For "early" and "late" the processor time of each method, or another column, inf where it never came
-    there: to `SHARE` of the way from the start to the lowest value, and to `SHARE` of that value above it.
+    For "early" and "late", the processor time of each method, or another column, infinite if never reached:
+    the remaining share `SHARE` of the gap from the start to the lowest value, and `SHARE` of that value above
+    it.
     """
     rows = frame(tables, "trace", **where)
     if rows.empty:
@@ -96,7 +97,7 @@ def times_to(tables: Tables, column: str = "seconds", **where: object) -> pd.Dat
 
 
 def median_times(tables: Tables, panel: str, methods: Iterable[str], column: str = "seconds") -> pd.DataFrame:
-    """Return the medians of `times_to` over the starts from which all of some methods have ended."""
+    """Return the medians of `times_to` over the starts for which all of some methods have ended."""
     ends = frame(tables, "ends", panel=panel).reindex(columns=["seed", "method"])
     ended = ends.groupby("seed")["method"].agg(set)
     seeds = ended.index[[set(methods) <= names for names in ended]]
@@ -105,10 +106,10 @@ def median_times(tables: Tables, panel: str, methods: Iterable[str], column: str
 
 
 def in_words(times: pd.DataFrame, methods: Sequence[str], unit: str = "s") -> str:
-    """Return times as a sentence: "All but 1% of the way down: Lifted (CD) 0.2 s, …; to …"."""
+    """Return times as a sentence: "To close 99% of the initial gap: Lifted (CD) 0.2 s, …; to …"."""
 
     def words(time: float) -> str:
-        return f"{time:.3g} {unit}" if np.isfinite(time) else "not within its budget"
+        return f"{time:.3g} {unit}" if np.isfinite(time) else "not within the budget"
 
     parts = [
         f"{stage}: {listed((name, words(times.at[key, name])) for name in methods)}"
@@ -118,10 +119,10 @@ def in_words(times: pd.DataFrame, methods: Sequence[str], unit: str = "s") -> st
 
 
 def ahead(times: pd.DataFrame, faster: Sequence[str], slower: Sequence[str], factor: float = 1.0) -> Verdict:
-    """Return whether all of some methods come close to the lowest objective before all of others.
+    """Return whether all of some methods reach the vicinity of the lowest objective before all of others.
 
-    "not settled" where the two readings of close disagree, or neither was reached: a stage that none of the
-    methods reaches does not count. `factor` is how many times as fast they are to be.
+    "not settled" if the two criteria disagree, or neither was reached; a criterion that no method reaches is
+    ignored. `factor` is the required ratio of times.
     """
     late, early = times[list(faster)].max(axis=1), times[list(slower)].min(axis=1)
     return agreed((factor * late < early)[np.isfinite(np.minimum(late, early))])
@@ -134,7 +135,7 @@ def sooner(
     factor: float = 1.0,
     shown: Sequence[str] = (),
 ) -> Said | None:
-    """Say whether some methods are `ahead` of others, of those that a panel has; `shown` tells of which."""
+    """Return the verdict whether some methods of a panel are `ahead` of others, with the times of `shown`."""
     first, others = ([name for name in names if name in times] for names in (faster, slower))
     if not first or not others:
         return None
@@ -142,6 +143,6 @@ def sooner(
 
 
 def reason(last: Snapshot) -> str:
-    """Return why a run has ended."""
-    assert last.status is not None, "the last snapshot says how the run ended"
+    """Return the reason for the end of a run."""
+    assert last.status is not None, "the last snapshot has a status"
     return str(last.status.reason)

@@ -1,4 +1,4 @@
-"""Read the tables of a result, and come to verdicts on what a paper says."""
+"""Verdicts on statements of papers, from the tables of a result."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Row = dict[str, Any]
 Tables = Mapping[str, Sequence[Row]]
 Verdict = Literal["holds", "does not hold", "not settled"]
 Said = tuple[Verdict | bool | None, str | Mapping[str, Any]]
-"""A verdict, or whether a statement holds, and a sentence or the numbers in that of the statement."""
+"""A verdict, or whether a statement holds, and a sentence or the numbers for its placeholders."""
 Finding = tuple[str, str, Said | None]
-"""The key of a statement, a case of it, and what is said, or None where there are no numbers."""
+"""The key of a statement, a case, and the verdict, or None without numbers."""
 
 
 def rows_where(tables: Tables, table: str, **where: Any) -> list[Row]:
-    """Return the rows of a table with these values; none where there is no such table yet."""
+    """Return the rows of a table with these values; none if the table does not exist yet."""
     return [row for row in tables.get(table, ()) if all(row.get(k) == value for k, value in where.items())]
 
 
 def names_of(tables: Tables, settings: Mapping[str, Any]) -> list[str]:
-    """Return the data sets of a run, or before there are any those of its settings."""
+    """Return the data sets of a run or, before any, those of its settings."""
     return list(dict.fromkeys(row["data"] for row in tables.get("data", ()))) or list(settings["data"])
 
 
@@ -40,7 +40,7 @@ def pivot(
     columns: str = "method",
     **where: Any,
 ) -> pd.DataFrame:
-    """Return the means of a column of a table by others, the columns as they first appear."""
+    """Return the means of a column of a table by other columns, in order of appearance."""
     rows = frame(tables, table, **where)
     if rows.empty:
         return rows
@@ -48,7 +48,7 @@ def pivot(
 
 
 def verdict(holds: Verdict | bool | None) -> Verdict:
-    """Return the verdict on what holds, does not, or, with None, is not settled; or the one that is given."""
+    """Return the verdict for True, False or None (not settled); a verdict is returned unchanged."""
     if isinstance(holds, str):
         return holds
     return "not settled" if holds is None else "holds" if holds else "does not hold"
@@ -68,9 +68,9 @@ def majority(cases: Iterable[bool | None], **numbers: Any) -> tuple[Verdict, dic
 
 
 def balance(gaps: Any, same: float, **numbers: Any) -> tuple[Verdict, dict[str, Any]]:
-    """Say whether gaps are positive, as `majority`; the numbers are those given, "wins", "losses" and "n".
+    """Return whether gaps are positive, as in `majority`; the numbers include "wins", "losses" and "n".
 
-    Gaps of at most `same` are ties. Where more than half are ties nothing is settled.
+    Gaps of at most `same` are ties. With a majority of ties the verdict is "not settled".
     """
     decided = [gap > 0 for gap in gaps if abs(gap) > same]
     said, counts = majority(decided)
@@ -79,23 +79,23 @@ def balance(gaps: Any, same: float, **numbers: Any) -> tuple[Verdict, dict[str, 
 
 
 def margin(gaps: Sequence[float], least: float = 0.0, unit: str = " points") -> tuple[Verdict, str] | None:
-    """Say whether gaps, one a split, are above `least` in the mean: by more than their standard error."""
+    """Return whether the mean of gaps over splits exceeds `least` by more than the standard error."""
     if len(gaps) == 0:
         return None
     if len(gaps) < 3:
-        many = "One split tells" if len(gaps) == 1 else f"{len(gaps)} splits tell"
-        return "not settled", f"{many} nothing of the spread."
+        many = "One split is" if len(gaps) == 1 else f"{len(gaps)} splits are"
+        return "not settled", f"{many} too few to estimate the spread."
     mean, error = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
     holds = None if abs(mean - least) <= error else mean > least
     return verdict(holds), f"Ahead by {mean:+.3g} ± {error:.2g}{unit}."
 
 
 def agreed(answers: Iterable[bool | Verdict]) -> Verdict:
-    """Return the verdict on which all answers agree, else "not settled"."""
+    """Return the unanimous verdict, else "not settled"."""
     different = set(answers)
     return verdict(different.pop() if len(different) == 1 else None)
 
 
 def listed(values: Iterable[tuple[Any, ...]], form: str = "{} {}") -> str:
-    """Return names and their values in one line: "TI 0.2, CS 0.3"."""
+    """Return names and values in one line: "TI 0.2, CS 0.3"."""
     return ", ".join(form.format(*pair) for pair in values)

@@ -1,4 +1,4 @@
-"""A reproduction while it runs: its settings, the tables that it fills, and the trials that it makes."""
+"""A running reproduction: settings, tables and trials."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from fmviz.lab.values import plain
 
 Settings = Mapping[str, Any]
 Rows = Iterable[tuple[str, Row]]
-"""Rows, each after the name of its table."""
+"""Pairs of a table name and a row."""
 Work = Callable[..., Rows]
-"""``work(settings, **trial)`` makes a trial; importable by name."""
+"""``work(settings, **trial)`` runs a trial; importable by name."""
 
 
 class Stopped(Exception):  # noqa: N818
-    """Raised where a reproduction is to end before all is done."""
+    """Raised if a reproduction is stopped before its end."""
 
 
 def use(name: str, X: Any, y: np.ndarray | None = None, **facts: Any) -> tuple[str, Row]:
-    """Return the row of the table "data" on data in use, with their digest."""
+    """Return the row of the table "data" for a data set, with its digest."""
     digest = array_hash(X, np.empty(0) if y is None else y)
     return "data", {"data": name, "n": X.shape[0], "d": X.shape[1], **facts, "digest": digest}
 
 
 class Reproduction:
-    """A figure or table while it is reproduced: settings to read, tables to fill.
+    """A running reproduction of a figure or table.
 
     Parameters
     ----------
     settings : mapping
-        The artefact's settings, those of the budget included.
+        The settings of the artefact, including those of the budget.
     n_jobs : int
-        Worker processes; -1 for one a core.
+        Number of worker processes; -1 for one per core.
     should_stop : callable
-        Asked before and after every trial; those that are made alone ask it themselves.
+        Polled before and after every trial; sequential trials poll it themselves.
     folder : Path, optional
-        Where `joblib.Memory` keeps trials.
+        The folder of `joblib.Memory` for trials.
     sets : mapping
         The data sets of the paper.
 
@@ -61,9 +61,9 @@ class Reproduction:
     data : dict of str to str
         The digests of the data sets in use.
     notes : list of str
-        What else differs from the paper, noticed on the way.
+        Further differences from the paper, found during the run.
     done, total : int
-        Trials.
+        Numbers of trials.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class Reproduction:
 
     @property
     def seconds(self) -> float:
-        """Wall time of this run and of those that it goes on from."""
+        """Wall time of this run and of the earlier runs it continues."""
         return self._earlier + time.perf_counter() - self._start
 
     def check(self) -> None:
-        """Raise `Stopped` if it is to stop."""
+        """Raise `Stopped` if a stop is requested."""
         if self.should_stop():
             raise Stopped
 
@@ -98,38 +98,38 @@ class Reproduction:
             self.notes.append(text)
 
     def add(self, *rows: tuple[str, Row]) -> None:
-        """Add rows, each after the name of its table; the table "data" has one row a data set."""
+        """Add pairs of a table name and a row; the table "data" has one row per data set."""
         for table, row in rows:
             values = plain(row)
             if table == "data":
                 name, digest = row["data"], values.pop("digest")
                 if self.data.get(name, digest) != digest:
-                    self.note(f"{name} was not the same in all trials: run again.")
+                    self.note(f"{name} differed between trials: run again.")
                 if name in self.data:
                     continue
                 self.data[name] = digest
             self.tables.setdefault(table, []).append(values)
 
     def available(self, *instead: str) -> list[str]:
-        """Return the data sets of ``settings["data"]`` that are here; the stand-ins where there are none."""
+        """Return the available data sets of ``settings["data"]``, or the substitutes if there are none."""
         wanted = self.settings["data"]
         known = [name for name in wanted if name in self.sets]
         reasons = {name: dataset_spec(self.sets[name]["name"]).unavailable() for name in known}
         names = [name for name in wanted if reasons.get(name) is None]
         for name in (name for name in wanted if name not in names):
-            self.note(f"{name} is not here and left out. {reasons[name]}")
+            self.note(f"{name} is unavailable and was omitted. {reasons[name]}")
         if not names:
             used = " and ".join(instead).capitalize()
             missing = ", ".join(wanted)
-            self.note(f"{used} stand in for {missing}; they settle none of the paper's statements.")
+            self.note(f"{used} replace {missing}; they settle none of the paper's statements.")
         return names or list(instead)
 
     def fill(self, work: Work, trials: Sequence[Row], *, alone: bool = False) -> Iterator[str]:
-        """Add the rows of all trials, and yield after each what it was: first those that are kept.
+        """Add the rows of all trials, stored ones first, and yield a description after each.
 
-        Trials that take the time are made `alone`, one after the other in this process, with ``should_stop``
-        among their settings; others in workers. One that fails becomes a row of the table "failures", and is
-        made again after a break.
+        Trials that measure time run `alone`, sequentially in this process, with ``should_stop`` in their
+        settings; others run in workers. A failed trial becomes a row of the table "failures", and is repeated
+        when the reproduction resumes.
         """
         self.total += len(trials)
         missing = []
@@ -150,11 +150,11 @@ class Reproduction:
             for count, (place, (rows, failure, _)) in enumerate(results, start=1):
                 trial, key = missing[place]
                 if alone:
-                    # It may have been cut off.
+                    # It may be incomplete.
                     self.check()
                 if rows is None:
                     rows = [("failures", {**trial, "message": failure})]
-                    self.note("Fits that failed are left out: see the table of failures.")
+                    self.note("Failed fits are omitted: see the table of failures.")
                 else:
                     self._kept.call(key, (self.seconds, rows))
                 yield self._finished(trial, rows)
@@ -172,5 +172,5 @@ def _attempted(work: Work, settings: Settings, trial: Row) -> tuple[Any, str, st
 
 
 def _keep(key: str, value: Any) -> Any:
-    """Return the value; joblib, which ignores it, remembers it by the key."""
+    """Return the value; joblib ignores it and caches it by the key."""
     return value

@@ -1,7 +1,7 @@
-"""Results of reproductions: kept when complete, and read back; finished trials of those that are not.
+"""Storage of complete results of reproductions, and of finished trials of incomplete ones.
 
-Our last result of every figure and table comes with fmviz, in the folder ``shipped``. A file there has two
-lines of JSON, compressed: what a card shows, and the result. `make results` writes them.
+The folder ``shipped`` contains our latest result of every figure and table. Each file has two compressed
+lines of JSON: the summary for a card, and the result. `make results` writes them.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from fmviz.lab.store import RunStore, StoreError
 from fmviz.lab.values import plain
 
 MOST_BYTES = "1G"
-"""What the folder of all trials may hold; those that were used last stay."""
+"""Maximum size of the folder of all trials; least recently used trials are removed."""
 FOLDER = Path(__file__).parent / "shipped"
 _SUFFIX = ".json.gz"
 
 
 def folder_of(artefact: Artefact, budget: str, runs: RunStore) -> Path:
-    """Return the folder of finished trials under the protocol of an artefact, by this version of fmviz.
+    """Return the folder of finished trials of an artefact's protocol and this version of fmviz.
 
-    Those of all artefacts are in the folder ``papers`` beside the run store, in that of `joblib`, which is to
-    know the size of all.
+    The trials of all artefacts are in the folder ``papers`` next to the run store, in one `joblib` folder,
+    which limits their total size.
     """
     protocol = json.dumps([plain(dict(artefact.configured(budget))), fmviz.__version__], sort_keys=True)
     name = hashlib.sha256(protocol.encode()).hexdigest()[:24]
@@ -48,7 +48,7 @@ def folder_of(artefact: Artefact, budget: str, runs: RunStore) -> Path:
 
 
 def unfinished(artefact: Artefact, budget: str, runs: RunStore) -> int:
-    """Return how many trials a run of the artefact would find done."""
+    """Return the number of finished trials that a run of the artefact would reuse."""
     return sum(1 for _ in folder_of(artefact, budget, runs).rglob("output.pkl"))
 
 
@@ -60,18 +60,18 @@ def run_and_keep(
     *,
     n_jobs: int = -1,
 ) -> Iterator[Result]:
-    """Run, yielding the result as it grows, and keep the complete one.
+    """Run, yielding partial results, and store the complete one.
 
-    Finished trials are kept on the way, and a run that was cut off goes on from them.
+    Finished trials are stored during the run, and an interrupted run resumes from them.
 
     Raises
     ------
     ValueError
-        If others could have put finished trials there; after the last result, if it could not be kept.
+        If other users can write to the folder of trials; after the last result, if it could not be stored.
     """
     folder, last = None, None
     with suppress(StoreError, sqlite3.Error, OSError):
-        # Without a store the run goes on all the same; the sentence at its end says why nothing is kept.
+        # Without a store the run continues; the message at its end has the reason.
         folder = _private(folder_of(artefact, budget, open_store()))
     for last in artefact.run(budget, should_stop=should_stop, n_jobs=n_jobs, folder=folder):
         yield last
@@ -81,25 +81,25 @@ def run_and_keep(
         keep_result(open_store(), last.to_dict())
     except (StoreError, sqlite3.Error) as error:
         raise ValueError(
-            f"The result is complete but could not be kept: {error} Save it with the downloads of the page, "
-            "or with --output."
+            f"The result is complete but could not be stored: {error} Save it with the downloads of the "
+            "page, or with --output."
         ) from error
     if folder is not None:
         shutil.rmtree(folder.parent, ignore_errors=True)
 
 
 def _private(folder: Path) -> Path:
-    """Return the folder, after a check that only this user writes to that of all trials.
+    """Return the folder, after a check that only this user can write to the folder of all trials.
 
-    Trials are pickles, which may run anything when they are read.
+    Trials are pickles, which can execute code when loaded.
     """
     papers = folder.parents[2]
     papers.mkdir(mode=0o700, exist_ok=True)
     if os.name == "posix" and ((status := papers.lstat()).st_uid != os.geteuid() or status.st_mode & 0o022):
         raise ValueError(
-            f"The folder of finished trials, {papers}, belongs to another user, or others may write to it: "
-            "what they put there could run as a program of yours. Remove it, or name another run store with "
-            "FMVIZ_STORE or --store."
+            f"The folder of finished trials, {papers}, belongs to another user or is writable by others, who "
+            "could execute code through it. Remove it, or choose another run store with FMVIZ_STORE or "
+            "--store."
         )
     papers.chmod(0o700)
     Memory(papers, verbose=0).reduce_size(bytes_limit=MOST_BYTES)
@@ -125,7 +125,7 @@ class Kept:
     without : tuple of str
         Data sets that were not available, if known.
     picture : str
-        The thumbnail of a shipped one, an SVG.
+        The SVG thumbnail of a shipped result.
     """
 
     artefact: str
@@ -180,13 +180,13 @@ def kept_result(runs: RunStore, artefact: str, budget: str) -> dict[str, Any] | 
 
 
 def shipped_results() -> dict[tuple[str, str], Kept]:
-    """Return what comes with fmviz, by artefact and budget."""
+    """Return the shipped results, by artefact and budget."""
     results = [Kept(**{**head, "without": tuple(head["without"])}, shipped=True) for head in heads().values()]
     return {(result.artefact, result.budget): result for result in results}
 
 
 def shipped_result(artefact: str, budget: str) -> dict[str, Any] | None:
-    """Return the result of an artefact that comes with fmviz, as `Result.to_dict` told it, or None."""
+    """Return the shipped result of an artefact as by `Result.to_dict`, or None."""
     if heads().get(artefact, {}).get("budget") != budget:
         return None
     with gzip.open(path_of(artefact), "rt", encoding="utf-8") as file:
@@ -210,25 +210,23 @@ def path_of(artefact: str) -> Path:
 
 
 def last_results(runs: RunStore) -> dict[tuple[str, str], Kept]:
-    """Return of which results there are, by artefact and budget: kept here, or else come with fmviz."""
+    """Return the available results by artefact and budget: stored, else shipped."""
     return {**shipped_results(), **kept_results(runs)}
 
 
 def last_kept(artefact: Artefact, budget: str, runs: RunStore | None = None) -> Result | None:
-    """Return the result that is kept, else the one that came with fmviz, judged as today, or None.
+    """Return the stored result, else the shipped one, with present verdicts, or None.
 
     Raises
     ------
     ValueError
-        If there is one that was made under another protocol than that of this fmviz.
+        If the result has another protocol than this version of fmviz.
     """
     stored = None if runs is None else kept_result(runs, artefact.name, budget)
     stored = shipped_result(artefact.name, budget) if stored is None else stored
     if stored is None:
         return None
     if stored.get("settings") != plain(dict(artefact.configured(budget))):
-        raise ValueError(
-            "The result that is kept was made under another protocol than that of this fmviz. Run it again."
-        )
+        raise ValueError("The stored result has another protocol than this version of fmviz. Run it again.")
     result = Result.from_dict(stored)
     return replace(result, checks=tuple(artefact.judge(result.tables, result.settings)))

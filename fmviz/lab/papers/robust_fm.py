@@ -1,4 +1,4 @@
-"""Figures about robust_fm, whose text prints no experiment: these are ours, declared as such."""
+"""Figures about robust_fm, whose text contains no experiment: these experiments are ours."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from fmviz.lab.runner import load_dataset, split
 SETS = declared("robust_fm")["sets"]
 ABALONE, FLIGHTS, MOVIELENS = SETS
 PLANTED, LARGE = "planted", (FLIGHTS, MOVIELENS)
-"""Made here; and what is fitted by mini-batches."""
+"""Planted data; and data fitted by mini-batches."""
 LOSSES = ("squared", "Huber", "absolute", "capped")
 SQUARED, TRACE, CAPPED = NORMS = ("‖Z‖²", "trace norm", "capped norm")
-# Of Huber's δ, in deviations of the noise; of rows kept out of training, or to choose a strength by.
+# Huber's δ in noise deviations; shares of held-out rows, for test and for the choice of a strength.
 _HUBER, _TEST, _CHOOSE = 1.345, 0.25, 0.2
-# Up to so many features Z is formed.
+# Maximum number of features for an explicit Z.
 _MOST_FEATURES = 60
 _NOISE, _NO_CAP = 0.1, 1e12
 
 
 class Planted(NamedTuple):
-    """Rows with a known truth: the true Z, and which targets or features are wrong."""
+    """Rows with a known truth: the true Z, and the corrupted targets or features."""
 
     X: np.ndarray
     y: np.ndarray
@@ -50,9 +50,9 @@ class Planted(NamedTuple):
 
 
 def planted(seed: int, percent: int, n: int = 1_500, d: int = 30, rank: int = 3) -> Planted:
-    """Return standard normal features, Z = VVᵀ and w with V and w standard normal, and wrong rows.
+    """Return standard normal features, Z = VVᵀ and w with V and w standard normal, and corrupted rows.
 
-    The noise has 0.1 deviations of the noiseless target, errors 3 to 8 deviations of y, of either sign.
+    The noise has 0.1 deviations of the noiseless target, errors are ±3 to 8 deviations of y.
     """
     rng = np.random.default_rng(seed)
     X, V = rng.normal(size=(n, d)), rng.normal(size=(d, rank))
@@ -73,7 +73,7 @@ Score = Callable[[Parameters], float]
 def wrong_rows(
     own: Settings, data: str, percent: int, seed: int
 ) -> tuple[Any, np.ndarray, np.ndarray, Score]:
-    """Return X and y, which of the rows are wrong, so many in 100, and what scores a machine."""
+    """Return X and y, the corrupted rows (a percentage), and the score function of a machine."""
     if data == PLANTED:
         X, y, Z, wrong = planted(seed, percent, n=own["rows"], d=own["features"])
         size = np.linalg.norm(Z)
@@ -92,7 +92,7 @@ def _error(data: str, design: Design, y: np.ndarray, at: Parameters, typical: Ca
 
 
 def contamination(own: Settings, data: str, percent: int, seed: int) -> Rows:
-    """Fit rows, so many in 100 of them wrong, under every loss and every norm of Z: rows of "test"."""
+    """Fit rows with a percentage of errors under every loss and every norm of Z: rows of "test"."""
     if data in LARGE and seed >= own["seeds_large"]:
         return
     known: Any = (
@@ -124,7 +124,7 @@ def contamination(own: Settings, data: str, percent: int, seed: int) -> Rows:
         "absolute": (replace(capped, cap=_NO_CAP) if data == FLIGHTS else Absolute(), 1.0),
         "capped": (capped, 1.0),
     }
-    # Losses with kinks have the slope 1: so much pulls at Z, at most.
+    # Losses with kinks have slope 1, which bounds the gradient with respect to Z.
     matrix = design.matrix
     largest = svds(matrix, 1, v0=np.ones(min(matrix.shape)), return_singular_vectors=False)[0]
     pull = float(largest**2 / matrix.shape[0])

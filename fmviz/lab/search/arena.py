@@ -25,10 +25,10 @@ STRENGTHS = (
     *(float(f"{digits}e{e}") for e in (-3, -2, -1, 0) for digits in (1, 1.5, 2.2, 3.2, 4.6, 6.8)),
     10.0,
 )
-"""Values of λ, six a decade."""
+"""Values of λ, six per decade."""
 
 STRENGTH = 0.32
-"""The λ that the page begins with: TI uses exactly the true pairs, from a random start, too."""
+"""The initial λ of the page: TI uses exactly the true pairs, even from a random start."""
 
 SEEDS = tuple(range(8))
 """Of the starts."""

@@ -1,4 +1,4 @@
-"""Compare a fit with predictions averaged over samples of a Bayesian factorization machine."""
+"""Predictions averaged over samples of a Bayesian factorization machine, compared with a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fmviz.metrics import METRICS, Predictions, measured
 from fmviz.metrics.prediction import auc_by_row, standard_error
 
 _DRAWS, _BURN_IN = 150, 50
-# Visits of stored entries, and numbers kept, beyond which it would take minutes, or much memory.
+# Limits on visited entries and stored numbers, for time and memory.
 _MOST_VISITS = 1e10
 _MOST_NUMBERS = 5e7
 LOG_ODDS = 1.702
@@ -29,20 +29,20 @@ LOG_ODDS = 1.702
 
 
 def can_be_averaged(problem: Problem) -> bool:
-    """Return whether there are samples of such machines, one an output, within some minutes."""
+    """Return whether sampling is possible within some minutes, with one machine per output."""
     numbers = len(problem.machines) * _DRAWS * problem.design.n_features * (problem.rank + 1)
     few = visits_of(problem) <= _MOST_VISITS and numbers <= _MOST_NUMBERS
     return few and problem.model.why_no_threshold() is None
 
 
 def visits_of(problem: Problem) -> int:
-    """Return how often drawing all samples reads an entry of X."""
+    """Return the number of reads of entries of X for all samples."""
     return len(problem.machines) * (_DRAWS + _BURN_IN) * problem.design.nnz * (problem.rank + 1)
 
 
 @dataclass(frozen=True)
 class Message:
-    """How far a fit or the samples are."""
+    """A progress message of a fit or of sampling."""
 
     message: str
 
@@ -50,10 +50,10 @@ class Message:
 def averaged(
     prepared: Run, should_stop: Callable[[], bool] = never
 ) -> Generator[Message, None, Posterior | None]:
-    """Return samples of machines of the run's rank and training rows, None where they cannot be had.
+    """Return samples of machines with the rank and training rows of a run, or None if impossible.
 
-    There is a machine for each output. Features of one attribute share means and precisions. A `Message`
-    comes after every sample; with `should_stop` it ends early, with None.
+    Each output has a machine. Features of one attribute share means and precisions. Yields a `Message` after
+    every sample; `should_stop` ends early with None.
     """
     problem = prepared.problem
     if not can_be_averaged(problem):
@@ -76,20 +76,20 @@ def averaged(
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """What the weights of a fit have in common with the levels of an attribute.
+    """The baseline of the weights of a fit with respect to levels of attributes.
 
-    Where every row has exactly one level of an attribute, a number that is added to the weights of all its
-    levels with another feature, and taken from that feature's linear weight, changes no prediction. Samples
-    that are compared with a fit need the same numbers: with ⟨p_i, p_j⟩ = ⟨p_i − p̄, p_j − p̄⟩ + …, p̄ the mean
-    over the rows of the factors of an attribute, the first term is the same in all baselines, and the others
-    are those of the fit.
+    If every row has exactly one level of an attribute, adding a constant to the weights of all levels with
+    another feature, and subtracting it from the linear weight of that feature, changes no prediction. Samples
+    compared with a fit need the same constants: with ⟨p_i, p_j⟩ = ⟨p_i − p̄, p_j − p̄⟩ + …, p̄ the mean
+    factors of an attribute over the rows, the first term is independent of the baseline, and the others are
+    taken from the fit.
 
     Attributes
     ----------
     P : (d, k) ndarray
         The factors of the fit.
     shares : (G, d) CSR array
-        Which of the rows have a level, for those attributes of which each row has one; the last is empty.
+        Share of the rows with each level, for attributes with one level per row; the last row is empty.
     attribute : (d,) int ndarray
         The row of `shares` of every feature.
     """
@@ -103,7 +103,7 @@ class Baseline:
         """Return the baseline of a fit with these parameters."""
         design = prepared.problem.design
         n, d = design.n_samples, design.n_features
-        # Without linear weights no number can be taken from them.
+        # Without linear weights there is nothing to subtract from.
         levels = (
             [
                 np.array(attribute.columns)
@@ -134,25 +134,25 @@ class Baseline:
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """Predictions averaged over samples, beside those of a fit.
+    """Predictions averaged over samples, compared with those of a fit.
 
     Attributes
     ----------
     posterior : Posterior
         The samples, in single precision.
     score : float or None
-        How good the average is on rows kept out: minus the RMSE, the area under the ROC curve of two classes
-        or of labels, or the accuracy of more classes; None where none were.
+        Score of the average on held-out rows: minus the RMSE, the area under the ROC curve of two classes or
+        of labels, or the accuracy of more classes; None without held-out rows.
     better : bool
         Whether the average is to predict: where it is better by more than a standard error of the difference.
     figures : mapping of str to float
-        The prediction metrics of the average on these rows, by names as of `Run.measure`.
+        Prediction metrics of the average on these rows, by the names of `Run.measure`.
     message : str
-        The same in a sentence.
+        The comparison as a sentence.
     baseline : Baseline or None
-        Of the fit; None of several outputs.
+        The baseline of the fit; None with several outputs.
     scale : float
-        By what the samples' scores are multiplied to be those of the fit.
+        Factor from the samples' scores to those of the fit.
     """
 
     posterior: Posterior
@@ -201,22 +201,21 @@ class Average:
         return cls(small, score, better, shown, words, *fit)
 
     def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
-        """Return what the samples say of the weights of pairs (i, j), in the baseline of the fit.
+        """Return posterior statistics of the weights of pairs (i, j), in the baseline of the fit.
 
         Returns
         -------
         DataFrame
-            ``mean`` over the samples; ``lower`` and ``upper``, the ends of the central interval of
-            probability `level`; ``probability``, the share of the samples whose weight has the sign of the
-            mean.
+            ``mean``; ``lower`` and ``upper``, the ends of the central interval of probability `level`;
+            ``probability``, the share of samples whose weight has the sign of the mean.
         """
-        assert self.baseline is not None, "there is one output"
+        assert self.baseline is not None, "requires a single output"
         samples = np.stack([self.baseline.centered(P, i, j) for P in self.posterior.P])
         return pd.DataFrame(intervals_of(self.scale * samples + self.baseline.own(i, j), level))
 
     @property
     def n_bytes(self) -> int:
-        """How much memory it takes."""
+        """The memory size in bytes."""
         return int(self.posterior.P.nbytes + self.posterior.w.nbytes)
 
 
@@ -235,7 +234,7 @@ def _by_row(target: Target, f: np.ndarray) -> np.ndarray:
 def average_beside(
     prepared: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
 ) -> Generator[Message | Average, None, Average | None]:
-    """Draw samples for a run, where there can be any, and compare their predictions with its own."""
+    """Draw samples for a run, if possible, and compare their predictions with those of the fit."""
     posterior = yield from averaged(prepared, should_stop)
     if posterior is None:
         return None

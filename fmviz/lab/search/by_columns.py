@@ -1,4 +1,4 @@
-"""Read a machine by columns: samples where there can be any, how many pairs count, and the chance line."""
+"""Column effects of a machine: samples if possible, the number of relevant pairs, and the chance level."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from fmviz.lab.search.averaged import LOG_ODDS, Average, Message, average_beside
 from fmviz.metrics import METRICS, Predictions, measured
 from fmviz.typography import counted
 
-# Fits to shuffled targets, of which few are made where many entries are read.
+# Numbers of fits to shuffled targets, fewer for large data.
 _FEWEST_SHUFFLES, _MOST_SHUFFLES, _MOST_VISITS = 2, 10, 3e9
 _SECONDS = 8.0
 
 
 @dataclass(frozen=True, eq=False)
 class ByColumns:
-    """What a machine says of columns.
+    """Column effects of a machine.
 
     Attributes
     ----------
     effects : Effects
-        Main effects and pairs: of samples where they predict better, else of the fit.
+        Main effects and pairs, from samples if they predict better, else from the fit.
     message : str
-        Which of the two it is, in a sentence.
+        A sentence on the choice between samples and fit.
     n_pairs : int or None
-        The fewest pairs that predict within one standard error of the best; None without rows kept out.
+        The smallest number of pairs that predict within one standard error of the best; None without held-out
+        rows.
     errors : tuple of dict
-        The errors of baselines and of the machine on the rows kept out, as rows of a table.
+        The errors of baselines and of the machine on held-out rows, as rows of a table.
     chance : float or None
-        The size of the largest pair in fits to shuffled targets; None before there are any.
+        The size of the largest pair in fits to shuffled targets; None before the first fit.
     shuffles : int
         The number of these fits.
     """
@@ -55,18 +56,18 @@ class ByColumns:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory it takes."""
+        """The memory size in bytes."""
         return int(self.effects.posterior.P.nbytes)
 
     @property
     def counted(self) -> np.ndarray:
-        """Which of the pairs of columns, largest first, rows kept out need or are larger than chance."""
+        """Mask of the pairs of columns, largest first, that prediction needs or that exceed chance."""
         sizes = self.effects.pairs["size"].to_numpy()
         return (np.arange(sizes.size) < (self.n_pairs or 0)) | (sizes > (self.chance or 0.0))
 
     @property
     def named(self) -> pd.DataFrame:
-        """The pairs of columns to speak of: those that predict as well as all, or are larger than chance."""
+        """The relevant pairs of columns: those that predict as well as all, or that exceed chance."""
         pairs = self.effects.pairs
         return pairs[self.counted] if self.n_pairs is None else pairs.head(self.n_pairs)
 
@@ -81,7 +82,7 @@ class ByColumns:
 
     @property
     def sentences(self) -> list[str]:
-        """How many pairs count, and what the chance line is."""
+        """Sentences on the number of relevant pairs and the chance level."""
         pairs = self.effects.pairs
         of_all = f"{counted(len(pairs), 'pair')} of columns"
         said = [f"There {'is' if len(pairs) == 1 else 'are'} {of_all}."]
@@ -93,26 +94,26 @@ class ByColumns:
         if self.chance is not None:
             larger = f"larger are {int((pairs['size'] > self.chance).sum()):,} of {len(pairs):,}"
             said.append(
-                f"By chance alone the typical size of a pair grows to {number(self.chance)} "
-                f"{self.effects.unit}, in {counted(self.shuffles, 'fit')} to shuffled targets; {larger}."
+                f"In {counted(self.shuffles, 'fit')} to shuffled targets the largest typical size of a pair "
+                f"is {number(self.chance)} {self.effects.unit}; {larger}."
             )
         return said
 
 
 def effects_of(run: Run, machine: Posterior) -> Effects:
-    """Return the effects of samples, or of a fit as one, in the target's unit; of classes in log-odds."""
+    """Return the effects of samples, or of a fit as a single sample, in target units or log-odds."""
     attributes = Attributes(run.dataset)
     wording = Wording(attributes, run.experiment.loss.name)
     scale, unit = wording.scale, wording.unit
     if wording.log_odds:
         unit = f"log-odds of {wording.positive}"
         scale = LOG_ODDS if len(machine.P) > 1 else 1.0
-    # Successive samples are alike: half of them tell the same.
+    # Successive samples are correlated: half of them suffice.
     return Effects(machine[::2], run.problem.design.matrix, attributes.columns, scale, unit)
 
 
 def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
-    """Return the errors of a constant, of the columns without pairs and of a machine on rows kept out."""
+    """Return the errors of a constant, of columns without pairs, and of the machine on held-out rows."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
     if run.validation is None:
@@ -123,7 +124,7 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
     alone = (linear.decision_function if binary else linear.predict)(design.matrix)
     known = {
         "the most frequent class" if binary else "the mean": np.full(y.size, run.problem.y.mean()),
-        "columns alone, without pairs": alone,
+        "columns without pairs": alone,
         "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
     groups, target = run.row_groups[1], Target.of(y)
@@ -142,9 +143,9 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
 def read_by_columns(
     run: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
 ) -> Iterator[Message | Average | ByColumns]:
-    """Draw samples beside a fit with one output, read the better of both, then compare with chance.
+    """Compute the column effects of a single-output fit or its samples, whichever is better, and of chance.
 
-    Every `ByColumns` replaces the one before.
+    Each `ByColumns` replaces the previous one.
     """
     machine, message = as_posterior(parameters, run.problem.loss.task == "binary"), ""
     average = yield from average_beside(run, parameters, should_stop)
@@ -157,7 +158,7 @@ def read_by_columns(
 
 
 def read_validated(run: Run, machine: Posterior, message: str = "") -> ByColumns:
-    """Return what a machine says of columns, with its errors and the pairs that count on rows kept out."""
+    """Return the column effects of a machine, with errors and relevant pairs on held-out rows."""
     effects, held_out = effects_of(run, machine), run.validation
     n_pairs = held_out and effects.enough(held_out[0].matrix, held_out[1], run.row_groups[1])
     return ByColumns(effects, message, n_pairs, baselines(run, machine))
@@ -166,13 +167,13 @@ def read_validated(run: Run, machine: Posterior, message: str = "") -> ByColumns
 def beside_chance(
     run: Run, reading: ByColumns, should_stop: Callable[[], bool] = never
 ) -> Generator[Message, None, ByColumns]:
-    """Return a reading with the largest pair of columns among fits of the same kind to shuffled targets."""
+    """Return the column effects with the largest pair among fits of the same kind to shuffled targets."""
     rng = np.random.default_rng([run.experiment.seed, 4])
     number = int(np.clip(_MOST_VISITS / visits_of(run.problem), _FEWEST_SHUFFLES, _MOST_SHUFFLES))
     for shuffles in range(1, number + 1):
         problem = run.problem.on_rows(run.problem.design, rng.permutation(run.problem.y))
         shuffled = replace(run, problem=problem, validation=None, begin=None)
-        # Samples adapt to targets without a signal; a fit with the strengths of another target would not.
+        # Samples adapt to targets without a signal; a fit with fixed strengths would not.
         machine = yield from averaged(shuffled, should_stop)
         if should_stop():
             break

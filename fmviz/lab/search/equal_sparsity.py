@@ -1,4 +1,4 @@
-"""Compare regularizers at equal sparsity: find the λ of each that uses a given number of interactions."""
+"""Comparison of regularizers at equal sparsity, each at the λ with a given number of interactions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from fmviz.paths import accepted_range, choose, search_lambda
 
 _MOST_STEPS = 500
 REFITTED = "refitted_"
-"""How the names of the metrics of refitted parameters begin."""
+"""Prefix of metrics of refitted parameters."""
 
 
 @dataclass(frozen=True, eq=False)
 class SearchFit:
-    """One fit of the search for one regularizer.
+    """A fit in the search for one regularizer.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class SearchFit:
 
 
 def refitted(problem: Problem, parameters: Parameters, should_stop: Callable[[], bool] = never) -> Parameters:
-    """Minimise the objective of a machine by L-BFGS from some parameters on; zeros of P stay zeros.
+    """Minimise the objective of a machine by L-BFGS from given parameters; zeros of P stay zero.
 
-    With λ = 0 the chosen pairs stay, and are no longer shrunk by Ω.
+    With λ = 0 the selected pairs stay and are not shrunk by Ω.
     """
     joint = Joint(problem)
     start = joint.pack(parameters)
@@ -71,7 +71,7 @@ def refitted(problem: Problem, parameters: Parameters, should_stop: Callable[[],
 
     def masked(theta: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = joint.smooth_value_and_gradient(theta)
-        # Without a gradient it ends.
+        # Ends without a gradient.
         return value, gradient * (free & (not should_stop()))
 
     end = minimize(masked, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
@@ -79,9 +79,9 @@ def refitted(problem: Problem, parameters: Parameters, should_stop: Callable[[],
 
 
 def suggested_target(dataset: Dataset) -> int:
-    """Return at how many interactions to compare: the true ones, where they are known.
+    """Return the default number of interactions of a comparison: the number of true ones, if known.
 
-    Else a tenth of all pairs, but no more than one for ten rows.
+    Otherwise a tenth of all pairs, at most one per ten rows.
     """
     truth = truth_of(dataset)
     if truth is not None and (true := int(np.triu(truth != 0, 1).sum())):
@@ -101,23 +101,23 @@ def at_equal_sparsity(
 ) -> Iterator[SearchFit]:
     """Find for every regularizer the weakest λ that leaves about `target` interactions, and measure it there.
 
-    Two of them are searched at a time, seed by seed.
+    Two searches run at a time, seed by seed.
 
     Parameters
     ----------
     experiment : Experiment
-        All other settings; the same for all.
+        The common settings.
     regularizers : sequence of str
-        Their names.
+        Names of regularizers.
     target : int
         The number of interactions.
     should_stop : callable
-        Asked between epochs.
+        Polled between epochs.
     accept : (int, int), optional
-        The accepted range, which holds the target. By default it lies between the binomial coefficients
-        around it, which are all that a selection of features can reach, see `fmviz.find_lambda`.
+        The accepted range around the target. By default, the range between the adjacent binomial
+        coefficients, the only counts that a selection of features can reach, see `fmviz.find_lambda`.
     seeds : int
-        How many there are, from that of the experiment on: they draw start and validation rows.
+        The number of seeds, starting at that of the experiment; each has its own start and validation rows.
 
     Yields
     ------
@@ -127,7 +127,7 @@ def at_equal_sparsity(
     Raises
     ------
     ValueError
-        If a regularizer does not suit the model and loss.
+        If a regularizer is incompatible with model and loss.
     """
     for seed in range(experiment.seed, experiment.seed + seeds):
         own = replace(experiment, seed=seed, solver="auto")
@@ -150,7 +150,7 @@ def _compared(run: Run, fits: Iterator[SearchFit], should_stop: Callable[[], boo
 def ends_table(
     fits: Sequence[SearchFit], regularizers: Sequence[str], accept: tuple[int, int], metric: Metric
 ) -> pd.DataFrame:
-    """Return what the searches of `at_equal_sparsity` have come to.
+    """Return the results of the searches of `at_equal_sparsity`.
 
     Returns
     -------

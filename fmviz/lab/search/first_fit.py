@@ -1,4 +1,4 @@
-"""Fit a new data set without settings: strengths by validation, an average, and a fit to all rows."""
+"""First fit of new data without settings: strengths by validation, an average, and a fit to all rows."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ from fmviz.typography import cell
 
 @dataclass(frozen=True, eq=False)
 class FirstFit:
-    """A fit, with the strengths that were chosen.
+    """A fit with the chosen strengths.
 
     Attributes
     ----------
     asked : Experiment
-        What was asked for.
+        The requested settings.
     run, end, history : Run, Snapshot, list
         The run, its last snapshot with its metrics, and the records of all snapshots.
     message : str
-        What was chosen and what it comes to.
+        A sentence on the choice and the result.
     search : mapping
-        The search for strengths, or a number of interactions, for JSON.
+        The search for strengths or for a number of interactions, for JSON.
     stored, trouble : str
-        Its id in the store, and what keeps it from being stored; empty without a store.
+        The id in the store, and the reason if it could not be stored; empty without a store.
     average : Average or None
-        What samples of a Bayesian machine predict beside the fit to the training rows, once it is known.
+        Predictions by samples of a Bayesian machine compared with the fit to the training rows, once
+        computed.
     posterior : Posterior or None
-        Its samples for the rows of `run`, if they predict better.
+        Samples for the rows of `run`, if they predict better.
     """
 
     asked: Experiment
@@ -59,11 +60,11 @@ class FirstFit:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory the rows take."""
+        """The memory size of the rows in bytes."""
         return self.run.problem.design.n_bytes
 
     def saved_model(self, encoded: Encoded | None, base: str = "auto") -> SavedModel:
-        """Return what predicts: of a file or an upload with its encoding, and the base of a libsvm file."""
+        """Return the model for prediction, with the encoding of its file and the base of a libsvm file."""
         dataset, experiment = self.run.dataset, self.run.experiment
         target = Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
         return SavedModel(
@@ -81,7 +82,7 @@ class FirstFit:
 
 
 Step: TypeAlias = Trial | SearchFit | Message | FirstFit | Average
-"""What `first_fit` yields; each has a ``message``."""
+"""Items of `first_fit`; each has a ``message``."""
 
 
 def first_fit(
@@ -100,38 +101,38 @@ def first_fit(
     Parameters
     ----------
     prepared : Run
-        What is to be fitted; its strengths have no say.
+        The run to fit; its strengths are ignored.
     store : RunStore, optional
-        Where the fit to the training rows goes.
+        The store for the fit to the training rows.
     should_stop : callable
-        Asked between fits and samples.
+        Polled between fits and samples.
     sparsest : bool
         Whether to take the strengths of fewest pairs within one standard error of the best prediction,
         rather than those of the best.
     choose : bool
-        Whether to choose strengths at all; with given ones there is a single fit, to the training rows.
+        Whether to choose strengths; otherwise there is a single fit to the training rows.
     interactions : int, optional
-        Search the λ that uses about so many pairs; then there is no average.
+        Target number of pairs for λ; there is no average then.
     warm : bool
-        Whether to begin the fit where the search ended; then its settings alone do not repeat it.
+        Whether to start the fit at the end of the search; its settings alone then do not reproduce it.
     origin : str
-        Where the fit was started, for the store.
+        The origin of the fit, for the store.
 
     Yields
     ------
     Trial, SearchFit
         Every fit of the searches.
     Message
-        After every epoch of a fit, and every sample of a Bayesian machine.
+        Progress after every epoch of a fit and every sample of a Bayesian machine.
     FirstFit
-        The fit to the training rows, and last the one to all rows.
+        The fit to the training rows, and finally the fit to all rows.
     Average
-        What the samples predict beside the fit, where they can be had.
+        The comparison of samples with the fit, if sampling is possible.
 
     Raises
     ------
     ValueError
-        If something does not fit together.
+        If settings are incompatible.
     """
     run, validation = prepared, None
     search: dict[str, Any] = {}
@@ -168,24 +169,24 @@ def first_fit(
     average = (yield from average_beside(run, end.parameters, should_stop)) if compared else None
     better = average is not None and average.better
     if better:
-        # It predicts; the fit is there to be read.
+        # The average predicts; the fit is for interpretation.
         run = with_settings(run, settings_of(validation.sparsest, validation.init_scale))
     if should_stop():
         return
     run = replace(on_all_rows(run), begin=end.parameters if interactions is None else probe.start)
     end, history, _ = yield from _fitted(run, None, origin, should_stop)
-    # All rows may be too many to draw samples for.
+    # Sampling may be too slow for all rows.
     samples = (yield from averaged(run, should_stop)) if better else None
     posterior = samples or (average.posterior if average and better else None)
     if not should_stop():
-        words = _words("Fitted again, to all rows.", end)
+        words = _words("Refitted to all rows.", end)
         yield replace(
             fit, run=run, end=end, history=history, message=words, average=average, posterior=posterior
         )
 
 
 def _words(before: str, end: Snapshot) -> str:
-    """Return what a fit comes to, after some words on what was chosen."""
+    """Return the result of a fit as text, after a sentence on the choice."""
     uses = f"The fit uses {end.used_interactions:,} interactions of {end.used_features:,} features."
     return f"{before} {uses} {end.status.message if end.status else ''}".strip()
 
@@ -193,9 +194,9 @@ def _words(before: str, end: Snapshot) -> str:
 def _fitted(
     run: Run, store: RunStore | None, origin: str, should_stop: Callable[[], bool]
 ) -> Generator[Message, None, tuple[Any, list[dict[str, Any]], Recorder]]:
-    """Fit, into the store if there is one; return the end, all records, and what wrote them.
+    """Fit and store, if there is a store; return the end, all records, and the recorder.
 
-    The fit goes on if it cannot be stored.
+    The fit continues if it cannot be stored.
     """
     recorder = Recorder(None if store is None else lambda: store, run.experiment, origin)
     history, status, epochs = [], None, run.experiment.max_epochs
@@ -214,7 +215,7 @@ def _fitted(
 
 
 def first_fit_program(experiment: Experiment, sparsest: bool = True) -> str:
-    """Return a program that searches, fits and averages as `first_fit` does, and prints every step."""
+    """Return a program that runs `first_fit` and prints every step."""
     return (
         opening(
             [experiment.dataset.name],

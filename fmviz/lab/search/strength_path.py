@@ -1,4 +1,4 @@
-"""Fit several regularizers along a grid of strengths λ."""
+"""Regularization paths of several regularizers over a grid of λ."""
 
 from __future__ import annotations
 
@@ -35,39 +35,37 @@ METHODS = tuple(
     for name, penalty in PENALTIES.items()
     if not penalty.smooth and penalty.exact_prox and why_not(Formulation.build("fm", penalty)) is None
 )
-"""The regularizers of a factorization machine with an exact operator; ridge makes nothing sparse."""
+"""The sparse regularizers of a factorization machine with an exact operator."""
 
 
 MOST_NUMBERS = 3_000_000
-"""The entries of P, over all fits of a plan, that are kept for pictures: 24 MB."""
+"""Maximum number of entries of P over all fits of a plan kept for pictures: 24 MB."""
 
 
 def strengths(low: float, high: float, count: int) -> tuple[float, ...]:
-    """Return so many strengths from `low` to `high`, evenly spaced on a log scale, to four digits.
+    """Return `count` strengths from `low` to `high`, evenly spaced on a log scale, with four digits.
 
     Raises
     ------
     ValueError
-        If the ends are not in order.
+        If `low` is not below `high`.
     """
     if not 0.0 < low < high:
-        raise ValueError(
-            f"The lowest λ, {low:g}, must be above 0 and below the highest, {high:g}; move them apart."
-        )
+        raise ValueError(f"The lowest λ, {low:g}, must be positive and below the highest, {high:g}.")
     return tuple(dict.fromkeys(float(f"{x:.4g}") for x in np.geomspace(low, high, count)))
 
 
 def suggested_range(dataset: str | DataChoice) -> tuple[float, float]:
-    """Return powers of ten about two decades below and above the strength suggested for a data set."""
+    """Return powers of ten about two decades below and above the suggested strength of a data set."""
     middle = math.log10(suggested(dataset, "fm").lambda_sparse or 1.0)
     return 10.0 ** round(middle - 2), 10.0 ** round(middle + 2)
 
 
 def range_to_empty(base: Experiment, regularizers: Sequence[str]) -> tuple[float, float]:
-    """Return the ends of a grid: the λ that leaves no interaction, rounded up, and a thousandth of it.
+    """Return the ends of a grid: λ_max, rounded up, and a thousandth of it.
 
-    It is the largest λ_max of the regularizers, or where they have none, what comes near it. Where nothing
-    is known the ends are those of `suggested_range`.
+    λ_max is the largest of the regularizers, or a reference strength if there is none. If neither is known,
+    the ends are those of `suggested_range`.
     """
     each = [replace(base, regularizer=PENALTIES[name]) for name in regularizers]
     known = [bound[1] for variant in each if (bound := lambda_max(variant)) and bound[1]]
@@ -88,14 +86,14 @@ def range_of_walks(base: Experiment, regularizers: Sequence[str]) -> tuple[float
 
 @dataclass(frozen=True)
 class PathPlan:
-    """What is to be fitted.
+    """A plan of regularization paths.
 
     Attributes
     ----------
     base : Experiment
-        The settings that all fits share.
+        The settings common to all fits.
     regularizers : tuple of str
-        One path each.
+        One path per regularizer.
     lambdas : tuple of float
         The strengths λ.
     order : {"onwards", "up", "down", "cold"}
@@ -121,14 +119,14 @@ class PathPlan:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
     def method(self, regularizer: str) -> Experiment:
-        """Return the settings of a path, with the solver and the parameters that it takes along a path."""
+        """Return the settings of a path, with the solver for paths and its parameters."""
         own = replace(self.base, regularizer=PENALTIES[regularizer], solver="auto")
         if (reason := own.why_not()) is not None:
             raise ValueError(reason)
         return replace(own, solver=path_solver(own.formulation, "auto"))
 
     def known(self, other: PathPlan, fits: Sequence[PathFit]) -> tuple[PathFit, ...]:
-        """Return those fits of another plan that belong to this one, too: whole paths alone."""
+        """Return the fits of another plan that also belong to this one, by complete paths."""
         if (self.base, self.lambdas, self.order) != (other.base, other.lambdas, other.order):
             return ()
         count = Counter(fit.experiment.regularizer.name for fit in fits)
@@ -143,11 +141,11 @@ class PathFit:
     Attributes
     ----------
     experiment : Experiment
-        Its settings. With ``order="cold"`` `Run.end` of them makes the same fit.
+        The settings. With ``order="cold"``, `Run.end` reproduces the fit.
     values : dict
         `fmviz.paths.PathPoint.record`, and the metrics of `Run.measure`.
     parameters : Parameters or None
-        Where they are few enough to be kept for pictures, see `MOST_NUMBERS`.
+        Kept for pictures within the limit `MOST_NUMBERS`.
     """
 
     experiment: Experiment
@@ -158,16 +156,16 @@ class PathFit:
 def trace(
     plan: PathPlan, should_stop: Callable[[], bool] = never, known: Sequence[PathFit] = ()
 ) -> Iterator[PathFit]:
-    """Fit all paths of a plan, two of them at a time, and yield every fit when it is done.
+    """Fit all paths of a plan, two at a time, and yield every fit on completion.
 
     Parameters
     ----------
     plan : PathPlan
-        What to fit.
+        The plan.
     should_stop : callable
-        Asked between epochs and between fits.
+        Polled between epochs and between fits.
     known : sequence of PathFit
-        Fits that need not be made again, see `PathPlan.known`; they come first.
+        Available fits, see `PathPlan.known`; they come first.
 
     Raises
     ------
@@ -182,7 +180,7 @@ def trace(
 
 
 def in_rounds(streams: Sequence[Iterator[_Fit]], should_stop: Callable[[], bool]) -> Iterator[_Fit]:
-    """Yield what several iterators yield, in rounds of one item each; `should_stop` is asked after each."""
+    """Interleave several iterators, one item each per round; polls `should_stop` after each item."""
     for fits in zip_longest(*streams):
         if should_stop():
             return
@@ -216,14 +214,14 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
 
 
 def fit_words(fit: Any) -> str:
-    """Say what a fit of a path, or of a search, uses."""
+    """Return a sentence on the interactions of a fit of a path or search."""
     used = fit.values["used_interactions"] if isinstance(fit, PathFit) else fit.used_interactions
     own = fit.experiment
     return f"{own.regularizer.label} at λ = {own.lambda_sparse:.4g} uses {used:,} interactions."
 
 
 def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
-    """Return one row a fit: ``regularizer``, ``label``, ``lambda_sparse``, then what the fit reached."""
+    """Return one row per fit: ``regularizer``, ``label``, ``lambda_sparse``, and the results."""
     penalties = [fit.experiment.regularizer for fit in fits]
     rows = [
         {"regularizer": p.name, "label": p.label, **f.values} for p, f in zip(penalties, fits, strict=True)
@@ -234,7 +232,7 @@ def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
 
 
 def metrics_in(table: pd.DataFrame) -> dict[str, Metric]:
-    """Return the metrics that a table has, the most telling first."""
+    """Return the metrics in a table, the primary one first."""
     known = {name: metric for name, metric in COLUMNS.items() if metric.function and name in table}
     return {name: metric for name, metric in known.items() if table[name].notna().any()}
 
@@ -267,27 +265,27 @@ def path_program(plan: PathPlan, seeds: Sequence[int] = ()) -> str:
 
 
 EPOCHS = tuple(sorted({0, 1, *(round(1.16**n) for n in range(5, 47))}))
-"""After which epochs there is a frame: every one at first, then ever fewer."""
+"""Epochs with a frame: initially every epoch, then increasingly few."""
 
 
 def learn(
     plan: PathPlan, strength: float, should_stop: Callable[[], bool] = never
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """Fit at one strength from the random start that the seed draws, once for every regularizer of a plan.
+    """Fit at one strength from the random start of the seed, for every regularizer of a plan.
 
     Parameters
     ----------
     plan : PathPlan
-        Its settings and regularizers; its own strengths have no say.
+        Settings and regularizers; its strengths are ignored.
     strength : float
         λ.
     should_stop : callable
-        Asked between epochs.
+        Polled between epochs.
 
     Yields
     ------
     (str, list of (d, rank) ndarray)
-        The regularizer, and P after every one of `EPOCHS`, up to the first after which the fit has ended.
+        The regularizer, and P after each of `EPOCHS`, up to the end of the fit.
 
     Raises
     ------
@@ -301,7 +299,7 @@ def learn(
             "max_epochs": min(fit.max_epochs, EPOCHS[-1]),
         }
         fit = replace(fit, lambda_sparse=strength, start="random", **changes)
-        # The end stands for the next frame, if there is none of its epoch.
+        # The end replaces the next frame if its epoch has none.
         factors = [
             snapshot.parameters.P
             for snapshot in Run.prepare(fit).snapshots(should_stop)

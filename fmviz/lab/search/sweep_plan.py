@@ -1,4 +1,4 @@
-"""Declare a sweep: data sets × methods × grids of settings × seeds."""
+"""Plans of sweeps: data sets × methods × grids of settings × seeds."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ _EXAMPLE = (
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """What a sweep fits: every data set with every method, at every point of the grid, from every seed.
+    """A sweep: every data set with every method, at every point of the grid, with every seed.
 
     Parameters
     ----------
     datasets : sequence of mapping
-        Settings of `fmviz.Experiment` that choose data, for instance ``{"dataset": "flights"}``.
+        Settings of `fmviz.Experiment` for the data, for instance ``{"dataset": "flights"}``.
     methods : sequence of mapping
-        Settings that choose what is fitted and how, for instance ``{"regularizer": "ti"}``.
+        Settings for models and solvers, for instance ``{"regularizer": "ti"}``.
     grid : mapping of str to sequence
-        For settings that are numbers, the values that each takes; all combinations are fitted.
+        Values of numeric settings; all combinations are fitted.
     seeds : sequence of int
-        The seeds; each draws the start and the split.
+        The seeds of start and split.
     base : mapping
         Settings of all fits.
     suggested : bool
-        Whether what is not said comes from the suggestions of the data set, or else from the defaults.
+        Whether other settings are the suggestions of the data set instead of the defaults.
     title : str
-        A name for people.
+        A title.
 
     Raises
     ------
     ValueError
-        If a setting is unknown or out of its range, a combination cannot be fitted, there is none, or there
-        are more than `MOST_CELLS`; with a sentence.
+        If a setting is unknown or out of range, a combination is impossible, or the number of combinations is
+        0 or above `MOST_CELLS`.
 
     Examples
     --------
@@ -90,8 +90,8 @@ class SweepPlan:
         for part in (self.base, self.grid, *self.datasets, *self.methods):
             if "seed" in part:
                 raise ValueError(
-                    f"seed = {part['seed']!r} is no setting of a sweep, whose fits differ in their seeds; "
-                    "write them as seeds, a number of seeds or a list of them."
+                    f"seed = {part['seed']!r} is not a setting of a sweep; use seeds, a number of seeds or a "
+                    "list of them."
                 )
         object.__setattr__(self, "cells", self._cells())
 
@@ -102,7 +102,7 @@ class SweepPlan:
         ]
         cells = []
         for data, method, point in itertools.product(self.datasets, self.methods, points):
-            # What can be fitted from one seed can be from all.
+            # Feasibility does not depend on the seed.
             first = self._cell({**self.base, **data, **method, **point, "seed": self.seeds[0]})
             cells += [first, *(replace(first, seed=seed) for seed in self.seeds[1:])]
         return tuple(dict.fromkeys(cells))
@@ -121,7 +121,7 @@ class SweepPlan:
         return cell
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as it is written in a file."""
+        """Return the plan as a dictionary, in the layout of a file."""
         tables = {
             "title": self.title,
             "suggested": self.suggested,
@@ -138,7 +138,7 @@ class SweepPlan:
         return json.dumps(self.to_dict(), indent=1)
 
     def to_toml(self) -> str:
-        """Return the plan as a TOML file, for people to edit."""
+        """Return the plan as an editable TOML file."""
         plan = self.to_dict()
         lines = [f"{name} = {to_toml(plan[name])}" for name in ("title", "suggested", "seeds")]
         tables = [(f"[{name}]", plan[name]) for name in ("base", "grid")]
@@ -149,16 +149,16 @@ class SweepPlan:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> SweepPlan:
-        """Read what `to_dict` wrote, or a person.
+        """Return the plan of a dictionary by `to_dict` or from a file.
 
         ``seeds`` may be a number n for 0, …, n − 1; a grid may be ``{from = 1e-3, to = 1, count = 7}``,
         evenly spaced on a log scale; ``dataset`` and ``method`` may be single tables.
         """
         if unknown := set(given) - set(_KNOWN):
-            raise ValueError(f"A sweep has no part {min(unknown)!r}; its parts are {', '.join(_KNOWN)}.")
+            raise ValueError(f"Unknown part {min(unknown)!r} of a sweep; available: {', '.join(_KNOWN)}.")
         seeds = given.get("seeds", 1)
         if isinstance(seeds, int) and not isinstance(seeds, bool):
-            # Before they are listed, which a slip of the keyboard would make last for ever.
+            # Checked before the list is built, since a typo could make it huge.
             seeds = range(_checked_count(seeds))
         if not isinstance(seeds, range | list) or not all(type(seed) is int for seed in seeds):
             raise ValueError(f"seeds = {seeds!r}; give a number of seeds, or a list of them.")
@@ -177,18 +177,18 @@ class SweepPlan:
 
     @classmethod
     def from_text(cls, text: str) -> SweepPlan:
-        """Read a plan from TOML or JSON text; raises ValueError with a sentence on anything else."""
+        """Parse a plan from TOML or JSON text; ValueError for anything else."""
         try:
             given = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
         except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ValueError(f"This is no sweep ({error}). A small one is\n\n{_EXAMPLE}") from None
+            raise ValueError(f"This is not a sweep ({error}). A small example:\n\n{_EXAMPLE}") from None
         return cls.from_dict(given)
 
     @classmethod
     def from_file(cls, path: str | Path) -> SweepPlan:
         """Read a plan from a TOML or JSON file."""
         try:
-            # Some editors begin a file with a mark of the encoding.
+            # Some editors start a file with a byte order mark.
             text = read_input(path, _MOST_BYTES, "Declare a smaller sweep.").decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise ValueError(f"The sweep {str(path)!r} cannot be read: {error}.") from None
@@ -198,8 +198,8 @@ class SweepPlan:
 def _checked_count(count: int) -> int:
     if not 0 < count <= MOST_CELLS:
         raise ValueError(
-            f"This sweep has {count:,} fits; it may have 1 to {MOST_CELLS:,}. Give at least one data "
-            "set, method, seed and value of each grid, and split what is too large."
+            f"This sweep has {count:,} fits; the range is 1 to {MOST_CELLS:,}. Give at least one data set, "
+            "method, seed and value of each grid, or split the sweep."
         )
     return count
 
@@ -224,12 +224,12 @@ def _listed(name: str, values: Any) -> list[Any]:
         return [float(value) for value in np.geomspace(first, last, _checked_count(count))]
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or not len(values):
         names = ", ".join(spec.name for spec in SPECS if spec.kind == "float")
-        raise ValueError(f"grid.{name} = {values!r}; give a list of values. Settings with many are {names}.")
+        raise ValueError(f"grid.{name} = {values!r}; give a list of values. Settings with grids: {names}.")
     return list(plain(list(values)))
 
 
 def sweep_program(plan: SweepPlan) -> str:
-    """Return a program that carries out a sweep and prints its means over the seeds."""
+    """Return a program that runs a sweep and prints means over the seeds."""
     return (
         opening(
             (cell.dataset.name for cell in plan.cells),
@@ -239,7 +239,7 @@ def sweep_program(plan: SweepPlan) -> str:
             "from fmviz.lab.search.sweep_run import fits_table, main_metric, means_table",
         )
         + f"plan = SweepPlan.from_dict(\n{textwrap.indent(to_python(plan.to_dict()), '    ')}\n)\n"
-        'store = RunStore("sweep.sqlite")  # what is there already is not fitted again\n'
+        'store = RunStore("sweep.sqlite")  # stored fits are not repeated\n'
         "table = fits_table(plan, ((fit.index, fit.run) for fit in carry_out(plan, store)))\n"
         "store.close()\n"
         "metric = main_metric(table)\n"

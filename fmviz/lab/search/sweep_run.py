@@ -1,4 +1,4 @@
-"""Run a declared sweep on local cores or a Dask cluster, and tabulate its results."""
+"""Sweeps on local cores or a Dask cluster, and tables of their results."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from fmviz.lab.store.database import insert
 from fmviz.lab.values import plain
 from fmviz.metrics import COLUMNS, listed
 
-# A stored trace has at most about so many records; evaluating every epoch would cost more than the fits.
+# Approximate limit on records per stored trace; evaluating every epoch would cost more than the fits.
 _TRACE_RECORDS = 100
 FAILED = "failed"
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A cell of a sweep that has its result.
+    """A completed cell of a sweep.
 
     Attributes
     ----------
     index : int
-        The place among `SweepPlan.cells`.
+        The index in `SweepPlan.cells`.
     run : StoredRun
-        The result, as stored.
+        The stored result.
     fresh : bool
-        False where the store had it before.
+        Whether it is new, not from the store.
     """
 
     index: int
@@ -60,32 +60,32 @@ def carry_out(
     should_stop: Callable[[], bool] = never,
     sweep: str | None = None,
 ) -> Iterator[Fitted]:
-    """Fit all cells of a plan into the store, and yield each as soon as it is there.
+    """Fit all cells of a plan, store them, and yield each on completion.
 
-    Cells whose result is in the store, from the same data and the same version of fmviz, are taken from
-    there: a sweep that was cut off goes on where it was. A fit that fails becomes a failed run; the others
-    go on. Each fit has one thread, and equals the same fit made alone.
+    Stored results of the same data and version of fmviz are reused: interrupted sweeps resume. A failed fit
+    becomes a failed run; the others continue. Each fit has one thread, and equals the same fit run
+    separately.
 
     Parameters
     ----------
     plan : SweepPlan
-        What to fit.
+        The plan.
     store : RunStore
-        Where the results go; written by this process alone, whoever makes the fits.
+        The store of results, written only by this process.
     n_jobs : int
-        Worker processes; -1 for one a core. Without effect on a cluster.
+        Number of worker processes; -1 for one per core. Ignored on a cluster.
     dask : str, optional
-        The address of a Dask scheduler, ``tcp://host:port``; its workers need fmviz installed. A worker
-        that dies has its fits repeated by another.
+        The address of a Dask scheduler, ``tcp://host:port``; its workers need fmviz. Fits of a dying worker
+        are repeated by another.
     should_stop : callable
-        Asked after every fit.
+        Polled after every fit.
     sweep : str, optional
-        The name of the sweep in the store; a new one without it.
+        The id of the sweep in the store; by default a new one.
 
     Yields
     ------
     Fitted
-        Those of the store first, then in the order of completion.
+        Stored cells first, then new ones in the order of completion.
 
     Raises
     ------
@@ -116,10 +116,10 @@ def carry_out(
             compile_kernels(cells)
     with nullcontext("loky") if dask is None else _cluster(dask) as backend:
         ends = stream(_fit, cells, _lost, n_jobs=-1 if dask else n_jobs, backend=backend)
-        # Closed here and not by the collector of garbage: that ends the workers.
+        # Closed here, not by garbage collection: closing ends the workers.
         with closing(ends):
             for i, end in ends:
-                # Together: where the process is killed, all of a run is there or nothing.
+                # One transaction: if the process is killed, a run is stored completely or not at all.
                 with store.database.write():
                     name = store.begin(cells[i], origin="sweep", sweep=sweep)
                     store.grow(name, end)
@@ -129,7 +129,7 @@ def carry_out(
 
 
 def results(plan: SweepPlan, store: RunStore) -> dict[int, StoredRun]:
-    """Return the results in the store of the same data and version of fmviz, by the place of their cell."""
+    """Return the stored results of the same data and version of fmviz, by cell index."""
     stored = store.finished([cell.digest for cell in plan.cells])
     known = {}
     for index, cell in enumerate(plan.cells):
@@ -143,7 +143,7 @@ def results(plan: SweepPlan, store: RunStore) -> dict[int, StoredRun]:
 
 
 def _fit(experiment: Experiment) -> Growth:
-    """Fit in a worker; what goes wrong is returned, not raised."""
+    """Fit in a worker; errors are returned, not raised."""
     end, message, details = attempt(partial(_completed, experiment))
     return Growth(status=FAILED, message=message, details=details) if end is None else end
 
@@ -157,7 +157,7 @@ def _completed(experiment: Experiment) -> Growth:
         last = snapshot
         metrics = run.measure(snapshot.parameters) if snapshot.status is not None else {}
         records.append(replace(snapshot, metrics=metrics).record())
-    assert last.status is not None, "the last snapshot says how the run ended"
+    assert last.status is not None, "the last snapshot has a status"
     return Growth(
         plain(records, finite=False),
         [record["objective"] for record in records],
@@ -173,23 +173,23 @@ def _lost(_: Experiment) -> Growth:
 
 
 def compile_kernels(experiments: Iterable[Experiment]) -> None:
-    """Ready the kernels of all experiments, so that the workers find them in the cache."""
+    """Compile the kernels of all experiments into the cache of the workers."""
     seen = set()
     for experiment in experiments:
-        # Numbers are arguments of kernels; words and switches decide which kernels there are.
+        # Numbers are arguments of kernels; names and switches determine the kernels.
         kind = frozenset(
             (name, value) for name, value in experiment.to_dict().items() if isinstance(value, (str, bool))
         )
         if kind not in seen:
             seen.add(kind)
-            # What fails here fails again in a worker, which tells.
+            # Failures recur in a worker, which reports them.
             with suppress(Exception):
                 Run.prepare(replace(experiment, max_epochs=1)).end()
 
 
 @contextmanager
 def _cluster(address: str) -> Iterator[None]:
-    """Make joblib send its calls to a Dask cluster."""
+    """Make joblib use a Dask cluster."""
     try:
         from distributed import Client
         from distributed.comm import parse_address, parse_host_port
@@ -197,12 +197,12 @@ def _cluster(address: str) -> Iterator[None]:
     except ImportError:
         raise ValueError(
             "A Dask cluster needs the package distributed; install it with `pip install fmviz[dask]`, or "
-            "leave the scheduler out to use this machine's cores."
+            "omit the scheduler to use local cores."
         ) from None
     from joblib import parallel_config
 
     try:
-        # A client that is given what is no address cannot be closed.
+        # A client with an invalid address cannot be closed.
         scheme, where = parse_address(address)
         get_backend(scheme)
         parse_host_port(where)
@@ -210,7 +210,7 @@ def _cluster(address: str) -> Iterator[None]:
     except (OSError, TimeoutError, ValueError) as error:
         raise ValueError(
             f"The Dask scheduler {address!r} cannot be reached ({error}). Start one with `dask scheduler`, "
-            "and name the address that it prints, for instance tcp://127.0.0.1:8786."
+            "and give the address it prints, for instance tcp://127.0.0.1:8786."
         ) from None
     try:
         with client.as_current(), parallel_config("dask", client=client):
@@ -220,21 +220,21 @@ def _cluster(address: str) -> Iterator[None]:
 
 
 def method_name(method: dict[str, object]) -> str:
-    """Return what a method of a plan is called: its regularizer, and whatever else it sets."""
+    """Return the label of a method of a plan: its regularizer and other settings."""
     others = [f"{name} {value}" for name, value in method.items() if name != "regularizer"]
     penalty = [ALL_PENALTIES[str(method["regularizer"])].label] if "regularizer" in method else []
     return ", ".join([*penalty, *others]) or "default"
 
 
 def fits_table(plan: SweepPlan, fits: Iterable[tuple[int, StoredRun]]) -> pd.DataFrame:
-    """Return one row a fit: data set, method, the values of the grid, seed, status, figures, metrics.
+    """Return one row per fit: data set, method, grid values, seed, status, counts, metrics.
 
     Parameters
     ----------
     plan : SweepPlan
         The sweep.
     fits : iterable of (int, StoredRun)
-        The places among `SweepPlan.cells`, and the results.
+        Indices in `SweepPlan.cells`, and results.
     """
     rows = []
     for index, run in fits:
@@ -262,23 +262,23 @@ def fits_table(plan: SweepPlan, fits: Iterable[tuple[int, StoredRun]]) -> pd.Dat
 
 
 def main_metric(table: pd.DataFrame) -> str:
-    """Return the most telling metric that the fits have, or "objective"."""
+    """Return the primary metric of the fits, or "objective"."""
     return next(name for name in COLUMNS if name in table)
 
 
 def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.DataFrame:
-    """Return mean and standard deviation over the seeds, one row for data set, method and point of the grid.
+    """Return mean and standard deviation over the seeds, one row per data set, method and grid point.
 
-    The rows of a data set begin with the best; of equals with the one of the fewest interactions.
+    Rows of a data set are sorted from best to worst, ties by the number of interactions.
 
     Parameters
     ----------
     table : DataFrame
-        Of `fits_table`; failed fits, which have no figures, do not count.
+        A table by `fits_table`; failed fits are ignored.
     grid : sequence of str
         The settings of the grid.
     metric : str
-        What is averaged besides the used interactions.
+        The metric to average, besides the used interactions.
 
     Returns
     -------
@@ -300,18 +300,18 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
 
 
 def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) -> list[str]:
-    """Return the ids of the runs of every data set and method at its best point of the grid, by the means.
+    """Return the run ids of every data set and method at its best grid point by the means.
 
     Parameters
     ----------
     table : DataFrame
-        Of `fits_table`.
+        A table by `fits_table`.
     grid : sequence of str
         The settings of the grid.
     metric : str
-        What is best.
+        The metric of the comparison.
     most : int
-        About so many in all; of each method as many of its seeds.
+        Approximate total number of runs, with equally many seeds per method.
     """
     keys = ["dataset", "method"]
     best = means_table(table, grid, metric).drop_duplicates(keys)

@@ -1,4 +1,4 @@
-"""Choose the strengths of an experiment by validation on its training rows."""
+"""Strengths by validation on training rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fmviz.lab.search.averaged import can_be_averaged
 from fmviz.paths.shared_basis import search_basis_strength
 from fmviz.paths.validation import Trial, Validation, default_folds, search_strengths
 
-# From so many rows of so many machines on, one part kept out tells a quick search enough.
+# From this number of rows times machines on, a single held-out part suffices for a quick search.
 _MANY = 3_000
 
 
 def can_be_tuned(problem: Formulation) -> bool:
-    """Return whether the strengths of such a machine can be chosen here.
+    """Return whether the strengths of a machine can be chosen by validation.
 
-    It is one of second order, or has several outputs on a shared basis that a norm of rows chooses.
+    Possible for machines of second order, and for shared bases with a norm of rows.
     """
     if problem.model.multi_output:
         return problem.penalty.row_norm is not None and not problem.model.radius
@@ -38,19 +38,19 @@ def tuned(
     sparsest: bool = False,
     should_stop: Callable[[], bool] = never,
 ) -> Generator[Trial, None, tuple[dict[str, Any], Validation]]:
-    """Return settings of an experiment that predict best on rows kept out of its training rows.
+    """Return the settings with the best predictions on held-out training rows.
 
-    Every trial is yielded when it is done. Where samples can be had they mostly predict better, and a coarse
-    grid of strengths is enough. The settings include a solver that suits them, unless there is one.
+    Yields every trial on completion. If sampling is possible, samples usually predict better, and a coarse
+    grid of strengths suffices. The settings include an appropriate solver, unless one is set.
 
     Parameters
     ----------
     prepared : Run
-        What is to be fitted; its strengths have no say.
+        The run to fit; its strengths are ignored.
     sparsest : bool
-        Whether to take the strengths of fewest pairs within one standard error of the best.
+        Whether to choose the strengths with the fewest pairs within one standard error of the best.
     should_stop
-        As for `fmviz.paths.validation.search_strengths`.
+        See `fmviz.paths.validation.search_strengths`.
     """
     experiment, problem = prepared.experiment, prepared.problem
     rng = np.random.default_rng([experiment.seed, 2])
@@ -64,7 +64,7 @@ def tuned(
         if len(problem.machines) > 1 and y.shape[0] * len(problem.machines) >= _MANY:
             folds = folds[:1]
     solver = chosen_solver(problem, experiment.solver)
-    # Whether it takes the problem is said before a minute of fits.
+    # Report an incompatible solver before a minute of fits.
     solver.on(problem.machines[0])
     suited: dict[str, Any] = {}
     if experiment.solver == "auto" and (quick := quick_settings(solver.name)):
@@ -92,11 +92,11 @@ def _rounded(settings: dict[str, float]) -> dict[str, Any]:
 
 
 def with_settings(run: Run, settings: Mapping[str, Any]) -> Run:
-    """Return the run with other strengths, and other settings of how it is fitted."""
+    """Return the run with other strengths and other fit settings."""
     strengths = {name: value for name, value in settings.items() if name in STRENGTHS}
     return replace(run, experiment=replace(run.experiment, **settings), problem=run.problem.at(**strengths))
 
 
 def on_all_rows(run: Run) -> Run:
-    """Return the run on all rows of its data, none of them kept out."""
+    """Return the run on all rows of its data, without held-out rows."""
     return prepare(run.dataset, replace(run.experiment, validation=0.0), np.arange(len(run.dataset.y)))

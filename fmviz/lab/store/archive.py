@@ -1,4 +1,4 @@
-"""Export and import runs as a ZIP archive of JSON and NPZ."""
+"""Export and import of runs as ZIP archives of JSON and NPZ."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ MOST_BYTES = 500_000_000
 _WORDS = ("status", "message", "details", "origin", "title", "digest", "data_hash")
 _STATUSES = (RUNNING, PAUSED, INTERRUPTED, "failed", *Reason)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
-# Text compresses to a tenth; what compresses better by far was made to fill the memory.
+# Text compresses to a tenth; far better compression indicates an archive bomb.
 _MOST_RATIO, _MOST_VALUES = 200, 10_000_000
 
 
 def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
     """Return an archive of runs with their traces and parameters.
 
-    Running ones are exported in their current state; imported, they are interrupted, and restart when they
-    are resumed.
+    Running ones are exported in their current state; after import they count as interrupted, and restart when
+    resumed.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
     exported = store.get_many(runs)
     missing = set(runs) - {run.id for run in exported}
     if missing:
-        raise ValueError(f"There is no run {min(missing)!r} to export.")
+        raise ValueError(f"Unknown run {min(missing)!r}.")
     for run in exported:
         if run.status == BROKEN:
             raise ValueError(f"Run {run.id} cannot be exported. {run.message}")
@@ -67,21 +67,21 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
 
 
 def import_runs(store: RunStore, data: bytes) -> tuple[list[str], int]:
-    """Import an archive at once; return the ids of the new runs, and the number of known ones.
+    """Import an archive atomically; return the ids of new runs, and the number of known ones.
 
-    A run with the id of another one gets a new id.
+    A run with the id of a different run gets a new id.
 
     Raises
     ------
     ValueError
-        If it is not a valid archive; the message names the run, the field and its value. Then nothing is
-        imported.
+        If the archive is invalid; the message contains the run, the field and its value. Nothing is imported
+        then.
     """
     try:
         runs = _read_archive(data)
     except UNREADABLE as error:
         raise ValueError(
-            f"This file cannot be imported ({error}). Take one that “Export” or `fmviz runs export` has made."
+            f"This file cannot be imported ({error}). Use a file written by “Export” or `fmviz runs export`."
         ) from error
     new: list[str] = []
     known = {run.id: run for run in store.get_many([row["id"] for row, *_ in runs])}
@@ -105,22 +105,22 @@ def _read_archive(data: bytes) -> list[tuple[dict[str, Any], bytes | None, bytes
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
         if size > MOST_BYTES:
-            raise ValueError(f"it unfolds to more than {MOST_BYTES / 1e9:g} GB")
+            raise ValueError(f"it unpacks to more than {MOST_BYTES / 1e9:g} GB")
         if size > max(_MOST_RATIO * len(data), 1e6):
-            raise ValueError(f"it unfolds to {in_words(size)}, more than {_MOST_RATIO} times its own size")
+            raise ValueError(f"it unpacks to {in_words(size)}, more than {_MOST_RATIO} times its size")
         about = json.loads(archive.read("about.json"))
         if (about.get("format"), about.get("version")) != (FORMAT, VERSION):
-            raise ValueError(f"it is no {FORMAT} file of version {VERSION}")
+            raise ValueError(f"it is not a {FORMAT} file of version {VERSION}")
         names = [entry.removesuffix(".json") for entry in archive.namelist() if entry.endswith(".json")]
         return [_read_run(archive, name) for name in names if name != "about"]
 
 
 def _read_run(archive: zipfile.ZipFile, name: str) -> tuple[dict[str, Any], bytes | None, bytes | None]:
-    """Return the row of a run, its packed trace, and its packed parameters; raise what is `UNREADABLE`."""
+    """Return the row of a run, its packed trace, and its packed parameters; may raise `UNREADABLE`."""
     text = archive.read(f"{name}.json")
     packed = archive.read(f"{name}.npz") if f"{name}.npz" in archive.namelist() else None
     if not _ID.fullmatch(name):
-        raise ValueError(f"{name[:100]!r} is no id of a run")
+        raise ValueError(f"{name[:100]!r} is not a run id")
     if text.count(b",") + text.count(b"[") > _MOST_VALUES:
         raise ValueError(f"{name}.json has more than {_MOST_VALUES:,} values")
     try:
@@ -139,7 +139,7 @@ def _read_run(archive: zipfile.ZipFile, name: str) -> tuple[dict[str, Any], byte
         experiment = run.experiment
         epochs = [Snapshot.of_record(record, Parameters()).epoch for record in trace]
         if epochs != sorted(set(epochs)):
-            raise ValueError("trace: its epochs do not ascend")
+            raise ValueError("trace: epochs must be ascending")
         if packed is not None:
             arrays = Arrays(packed, MOST_BYTES)
             experiment.model.check_shapes(arrays.shapes, rank=experiment.rank)

@@ -100,21 +100,21 @@ TABLES = {"runs", "traces", "parameters", "checkpoints", "sweeps"}
 # SQLite waits for locks, but not while another process enables or recovers the write-ahead log.
 WAIT_SECONDS = 60.0
 _WAYS = {
-    sqlite3.SQLITE_FULL: "Make room on the disk",
-    sqlite3.SQLITE_BUSY: "Another program holds it: end that one, or wait",
-    sqlite3.SQLITE_READONLY: "See that the disk and the file can be written to",
+    sqlite3.SQLITE_FULL: "Free disk space",
+    sqlite3.SQLITE_BUSY: "Another program has locked it: end that program, or wait",
+    sqlite3.SQLITE_READONLY: "Make the disk and the file writable",
 }
 
 
 class StoreError(RuntimeError):
-    """The run store cannot be used; the message says why, and what to do."""
+    """The run store is unusable; the message contains the reason and a remedy."""
 
 
 class Database:
-    """One SQLite file with a write-ahead log.
+    """An SQLite file with a write-ahead log.
 
     Readers never wait for writers. Writers of all processes take turns: a transaction acquires the lock at
-    its beginning. Safe to use from many threads, and after a fork.
+    its start. Thread-safe, and safe after a fork.
 
     Parameters
     ----------
@@ -144,15 +144,15 @@ class Database:
             full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
             full |= getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
             way = (
-                "Make room on the disk, or name another file with FMVIZ_STORE or --store"
+                "Free disk space, or choose another file with FMVIZ_STORE or --store"
                 if full
-                else "Name another file with FMVIZ_STORE or --store, or move this one away"
+                else "Choose another file with FMVIZ_STORE or --store, or move this one away"
             )
             raise StoreError(f"The run store {path} cannot be opened ({error}). {way}.") from error
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Enter an exclusive write transaction, which the outermost commits, or rolls back on an error."""
+        """Enter an exclusive write transaction; the outermost one commits, or rolls back on an error."""
         with self._lock, self._in_words():
             connection = self._connection("writing")
             if connection.in_transaction:
@@ -163,7 +163,7 @@ class Database:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                # SQLite may have rolled back itself, for instance on a full disk.
+                # SQLite may have rolled back already, for instance on a full disk.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -174,12 +174,12 @@ class Database:
             return self._connection("reading").execute(sql, values).fetchall()
 
     def undamaged(self, sql: str) -> Iterator[sqlite3.Row]:
-        """Yield the rows of a query up to the first that cannot be read."""
+        """Yield the rows of a query up to the first unreadable one."""
         with self._reading, suppress(sqlite3.DatabaseError):
             yield from self._connection("reading").execute(sql)
 
     def copy_to(self, path: Path) -> None:
-        """Copy all tables to another file by SQLite's own backup, also while others write."""
+        """Copy all tables to another file by SQLite's backup, even during writes."""
         with self._in_words(), closing(self._open()) as source, closing(sqlite3.connect(path)) as target:
             source.backup(target)
 
@@ -201,13 +201,13 @@ class Database:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             way = _WAYS.get(code, "`fmviz doctor` examines it, `fmviz runs salvage NEW` saves the rest")
             raise StoreError(
-                f"The run store {self.path} cannot be used ({error}). {way}; or name another file with "
+                f"The run store {self.path} cannot be used ({error}). {way}; or choose another file with "
                 "FMVIZ_STORE or --store."
             ) from error
 
     def _connection(self, purpose: str) -> sqlite3.Connection:
         if self._process != os.getpid():
-            # After a fork, the connections of the parent must be neither used nor closed.
+            # After a fork, the parent's connections must be neither used nor closed.
             self._process, self._opened = os.getpid(), {}
         if purpose not in self._opened:
             self._opened[purpose] = self._patiently(self._open)
@@ -219,7 +219,7 @@ class Database:
         )
         try:
             connection.row_factory = sqlite3.Row
-            # What is no text any more is shown as broken, rather than hide all other rows.
+            # Invalid text is shown as broken instead of hiding all other rows.
             connection.text_factory = lambda data: data.decode(errors="replace")
             connection.execute("PRAGMA foreign_keys = ON")
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -246,8 +246,9 @@ class Database:
             elif version != LAYOUT:
                 writer = "an earlier" if version < LAYOUT else "a later"
                 raise StoreError(
-                    f"The run store {self.path} was written by {writer} fmviz (layout {version}, this one "
-                    f"reads {LAYOUT}): use that one, or name another file with FMVIZ_STORE or --store."
+                    f"The run store {self.path} was written by {writer} version of fmviz (layout {version}, "
+                    f"this version reads {LAYOUT}): use that version, or another file with FMVIZ_STORE or "
+                    "--store."
                 )
         except BaseException:
             connection.execute("ROLLBACK")
@@ -286,24 +287,24 @@ def _check(path: Path) -> None:
     path = path.resolve()
     log = path.with_name(f"{path.name}-wal")
     if not path.is_file():
-        raise OSError("it is no file")
+        raise OSError("it is not a file")
     tables: set[str] = set()
     try:
-        # Without its log: no lock or file is written.
+        # Without its log: neither locks nor files are written.
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             tables = _tables(connection)
     except sqlite3.DatabaseError:
         if not log.exists():
             raise
     if not tables and log.exists():
-        # The tables may still be in the log alone, and opening that would modify it.
+        # The tables may exist only in the log, and opening the log would modify it.
         with TemporaryDirectory() as folder, suppress(FileNotFoundError):
             copy = Path(folder, "copy")
             shutil.copyfile(log, f"{copy}-wal")
             shutil.copyfile(path, copy)
             with closing(sqlite3.connect(copy)) as connection:
                 tables = _tables(connection)
-    # A damaged store may lack tables, and other programs may have a table of runs.
+    # A damaged store may lack tables, and other programs may have a table named runs.
     if tables and len(tables & TABLES) <= len(TABLES) / 2:
         raise OSError("it is a database of another program")
 
@@ -313,9 +314,9 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def _keep_private(path: Path) -> None:
-    """Create a file that only its owner reads, or make one private that everybody reads.
+    """Create a private file, or make a world-readable one private.
 
-    What is open to a group alone is shared on purpose; SQLite gives its log the same permissions.
+    Group permissions are kept as intentional; SQLite gives its log the same permissions.
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_RDONLY, 0o600))

@@ -1,4 +1,4 @@
-"""Serialize parameters and records to bytes, without pickle."""
+"""Serialization of parameters and records to bytes, without pickle."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def unpack_parameters(data: bytes) -> Parameters:
     try:
         return parameters_of(Arrays(data))
     except UNREADABLE as error:
-        raise ValueError(f"These are no parameters of a run, or they are damaged. Found: {error}.") from error
+        raise ValueError(f"These are not parameters of a run, or are damaged: {error}.") from error
 
 
 def parameters_of(arrays: Mapping[str, np.ndarray]) -> Parameters:
-    """Return parameters of named arrays; raises KeyError if one is missing, ValueError if one is of text."""
+    """Return parameters from named arrays; KeyError if one is missing, ValueError if one is not numeric."""
     if not all(array.dtype.kind == "f" for array in arrays.values()):
-        raise ValueError("parameters are floating-point numbers, and these are not")
+        raise ValueError("parameters must be floating-point numbers")
     values = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
     if missing := {"P", "w", "intercept"} - values.keys():
         raise KeyError(min(missing))
@@ -58,14 +58,14 @@ def unpack_records(data: bytes) -> list[Record]:
     try:
         table = json.loads(zlib.decompress(data))
     except (zlib.error, ValueError) as error:
-        raise ValueError(f"This is no trace of a run ({error}).") from error
+        raise ValueError(f"This is not a trace of a run ({error}).") from error
     if isinstance(table, dict):
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     return [dict(record) for record in table]
 
 
 def spark(values: Iterable[float], most: int = 48) -> list[float]:
-    """Return at most so many of the finite values, evenly spaced, including the first and the last."""
+    """Return at most `most` finite values, evenly spaced, including the first and the last."""
     kept = [float(value) for value in values if np.isfinite(value)]
     if len(kept) <= most:
         return kept

@@ -1,4 +1,4 @@
-"""Make a run and write it to the store meanwhile."""
+"""Execution of a run with continuous saving to the store."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ CHECKPOINT_SECONDS = 2.0
 
 
 class Recorder:
-    """Makes a run and writes its trace about once a second, a checkpoint every few seconds, and its end.
+    """Executes a run and saves its trace about once a second, a checkpoint every few seconds, and its end.
 
-    A run is stored only after its first epoch, or if it fails; without `open_store`, which is called on the
-    first write, not at all. Errors of the store never end a run: `trouble` holds the message, and the next
-    write includes everything missing. A `stored` run goes on from `resume`: where it was cut off or,
-    with other strengths, where it ended. Thread-safe.
+    A run is stored only after its first epoch, or if it fails; `open_store` is called on the first write, and
+    without it nothing is stored. Errors of the store never end a run: `trouble` has the message, and the next
+    write includes everything missing. A `stored` run continues from `resume`: its last checkpoint or, with
+    other strengths, its end. Thread-safe.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Recorder:
         self._flushed = self._kept = time.monotonic()
 
     def snapshots(self, prepare: Callable[[], Run], should_stop: Callable[[], bool]) -> Iterator[Snapshot]:
-        """Yield the snapshots of a run, each when it is written down; the last one has its status."""
+        """Yield the snapshots of a run after recording; the last one has the status."""
         try:
             run = prepare()
             self._pending["data_hash"] = self._open_store and data_hash(run.dataset)
@@ -73,7 +73,7 @@ class Recorder:
                         words = f"Stopped on request after {epochs_in_words(snapshot.epoch)}."
                         snapshot = replace(snapshot, status=Status(Reason.STOPPED, words))
                         break
-            # Closed, so that `resume` is set.
+            # Closing sets `resume`.
             self._add(snapshot)
             assert snapshot.status is not None
             self.note(snapshot.status.reason, snapshot.status.message)
@@ -84,12 +84,12 @@ class Recorder:
         yield snapshot
 
     def amend(self, experiment: Experiment) -> None:
-        """Set changed settings, to be written with the next records."""
+        """Set changed settings, written with the next records."""
         with self._lock:
             self.experiment = self._pending["experiment"] = experiment
 
     def note(self, status: str, message: str, details: str = "") -> None:
-        """Write the present state of a run that has made an epoch, has ended or has failed."""
+        """Save the present state of a run after an epoch, an end or a failure."""
         with self._lock:
             last = self._last
             if self.stored or status == "failed" or (last is not None and (last.epoch or last.status)):
@@ -117,7 +117,7 @@ class Recorder:
                 self._write(RUNNING, "Training.", parameters=snapshot.parameters if kept else None)
 
     def own(self) -> None:
-        """Take over a stored run that has ended, before its first change.
+        """Take ownership of a stored ended run before its first change.
 
         Raises
         ------
@@ -131,7 +131,8 @@ class Recorder:
         self._flushed = time.monotonic()
 
         def write(store: RunStore) -> None:
-            # The first time together: where the process is killed, all of a run is there or nothing.
+            # The first write is one transaction: if the process is killed, a run is stored completely or not
+            # at all.
             with nullcontext() if self.stored else store.database.write():
                 if not self.stored:
                     store.begin(self.experiment, run=self.id, origin=self._origin)
@@ -153,7 +154,7 @@ class Recorder:
         try:
             self._with_store(write)
         except AtWorkError as error:
-            # It is that process's from now on.
+            # The run now belongs to that process.
             self.trouble, self._open_store = str(error), None
 
     def _with_store(self, action: Callable[[RunStore], None]) -> None:
@@ -164,5 +165,5 @@ class Recorder:
         except StoreError as error:
             self.trouble = str(error)
         except (sqlite3.Error, OSError) as error:
-            way = "Make room on the disk, or name another store with FMVIZ_STORE."
+            way = "Free disk space, or choose another store with FMVIZ_STORE."
             self.trouble = f"This run could not be saved ({error}). {way}"

@@ -1,4 +1,4 @@
-"""Copy the run store to another file: a backup, or what can still be read of a damaged one."""
+"""Copies of the run store: backups, and the readable part of a damaged store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fmviz.lab.store.packing import unpack_parameters, unpack_records
 from fmviz.lab.store.runs import RunStore
 from fmviz.lab.store.stored_run import BROKEN
 
-# The tables of the parts of a run: the column of their data, and what reads it.
+# Tables of the parts of a run, with the data column and its decoder.
 _PARTS: dict[str, tuple[str, Callable[[bytes], Any]]] = {
     "traces": ("records", unpack_records),
     "parameters": ("data", unpack_parameters),
@@ -24,7 +24,7 @@ _PARTS: dict[str, tuple[str, Callable[[bytes], Any]]] = {
 
 
 def backup(store: RunStore, path: Path) -> int:
-    """Write a copy of a store to a new file, by SQLite's own backup; return its size in bytes.
+    """Write a copy of a store to a new file by SQLite's backup; return its size in bytes.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def backup(store: RunStore, path: Path) -> int:
 
 
 def damages(store: RunStore) -> dict[str, list[str]]:
-    """Read every run of a store with its trace, parameters and checkpoint; return what is damaged, by id."""
+    """Read every run with its trace, parameters and checkpoint; return the damaged parts by id."""
     return {run: parts for row, run in store.rows().items() if (parts := _read(store, row, run)[1])}
 
 
@@ -51,7 +51,7 @@ def salvage(store: RunStore, path: Path) -> tuple[int, dict[str, list[str]]]:
     n_saved : int
         The number of runs that were saved.
     damaged : dict of str to list of str
-        What was not, by the id of its run: its record, and with it all of it, or its trace, parameters or
+        The lost parts by run id: the record, and with it the entire run, or the trace, parameters or
         checkpoint.
 
     Raises
@@ -78,12 +78,12 @@ def salvage(store: RunStore, path: Path) -> tuple[int, dict[str, list[str]]]:
 
 
 def _read(store: RunStore, row: int, run: str) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
-    """Return the rows of a run that can be read, by table, none if its record cannot; and what cannot."""
+    """Return the readable rows of a run by table (none if its record is damaged), and the damaged parts."""
     records = store.run_of_row(row, run)
     if not records or records[0].status == BROKEN:
         return [], ["record"]
     read = store.database.read
-    # Its id in the index, where that of the row is damaged.
+    # The id in the index, in case that of the row is damaged.
     rows = [("runs", {**dict(read("SELECT * FROM runs WHERE rowid = ?", (row,))[0]), "id": run})]
     damaged = []
     for table, (column, unpack) in _PARTS.items():
@@ -98,10 +98,10 @@ def _read(store: RunStore, row: int, run: str) -> tuple[list[tuple[str, dict[str
 
 
 def _create(path: Path) -> None:
-    """Create a private file; raise ValueError if there is one."""
+    """Create a private file; ValueError if it exists."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        raise ValueError(f"{path} exists already. Name a new file.") from None
+        raise ValueError(f"{path} already exists. Choose a new file.") from None
     except OSError as error:
-        raise ValueError(f"{path} cannot be written ({error.strerror}). Name another file.") from None
+        raise ValueError(f"{path} cannot be written ({error.strerror}). Choose another file.") from None

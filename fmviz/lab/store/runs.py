@@ -1,4 +1,4 @@
-"""Write, read, query and delete the runs of the store."""
+"""The runs of the store: writing, reading, queries and deletion."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from fmviz.lab.store.stored_run import (
 )
 
 MOST_TITLE = 200
-"""The longest title, in characters."""
-# Any number of items, passed as one JSON list.
+"""The maximum length of a title, in characters."""
+# Any number of items, passed as a JSON list.
 _LISTED = "(SELECT value FROM json_each(?))"
 
 
 class AtWorkError(ValueError):
-    """A process is at work on a run."""
+    """Another process owns a run."""
 
 
 class RunStore:
-    """The runs of one file. Safe to use from many threads and processes.
+    """The runs in a file, safe for concurrent use by threads and processes.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class RunStore:
         title: str = "",
         sweep: str | None = None,
     ) -> str:
-        """Insert a run that starts now; return its id, which is `run` if given."""
+        """Insert a new run; return its id, `run` if given."""
         run, now = run or new_id(), time.time()
         with self.database.write() as connection:
             insert(
@@ -107,7 +107,7 @@ class RunStore:
 
     def grow(self, run: str, growth: Growth) -> None:
         """Write an update of a run in one transaction; raises AtWorkError if another process owns it."""
-        # Packed before the lock is acquired.
+        # Packed before acquiring the lock.
         records, checkpoint, status = growth.records, growth.checkpoint, growth.status
         chunk = pack_records(records) if records else None
         arrays = pack_parameters(growth.parameters) if growth.parameters is not None else None
@@ -160,14 +160,14 @@ class RunStore:
                 connection.execute("DELETE FROM checkpoints WHERE run = ?", (run,))
 
     def own(self, run: str, updated: float | None) -> None:
-        """Become the owner of an ended run, before its first change.
+        """Take ownership of an ended run before its first change.
 
         Parameters
         ----------
         run : str
-            Its id.
+            The id.
         updated : float or None
-            `StoredRun.updated` when it was claimed; None if this process made it.
+            `StoredRun.updated` when it was claimed; None if this process created it.
 
         Raises
         ------
@@ -182,31 +182,31 @@ class RunStore:
 
     @staticmethod
     def _check_owner(connection: sqlite3.Connection, run: str, updated: float | None = None) -> None:
-        """Raise AtWorkError where another process owns a run, and it is not as it was when last updated."""
+        """Raise AtWorkError if another process owns a run and has changed it since `updated`."""
         row = connection.execute("SELECT owner, updated FROM runs WHERE id = ?", (run,)).fetchone()
         if row is not None and row["owner"] != this_process() and row["updated"] != updated:
             raise AtWorkError(
-                f"Run {run} has been continued by another program since it was opened here. Open it again "
-                "to see it as it is now."
+                f"Another program has continued run {run} since it was opened here. Open it again to see its "
+                "present state."
             )
 
     def claim(self, run: str) -> tuple[list[Record], Checkpoint | None]:
-        """Take over a run; return its trace up to its checkpoint, and the checkpoint.
+        """Take ownership of a run; return its trace up to its checkpoint, and the checkpoint.
 
-        One that has ended stays as it is, until `own`. Of one that was cut off the records beyond the
-        checkpoint, or all without one, are removed, since they will be computed again.
+        An ended run is not changed until `own`. Of an interrupted run, records beyond the checkpoint (all
+        without a checkpoint) are removed and will be recomputed.
 
         Raises
         ------
         AtWorkError
-            If a process is at work on it.
+            If another process is running it.
         """
         with self.database.write() as connection:
-            # Under the lock, so that no other process changes it.
+            # Under the lock: no other process can change it.
             stored = next(iter(self.get_many([run])), None)
             if stored is None or not stored.ended:
                 state = "unknown" if stored is None else stored.status
-                raise AtWorkError(f"Run {run} is {state}; runs that are interrupted can be resumed.")
+                raise AtWorkError(f"Run {run} is {state}; only interrupted runs can be resumed.")
             checkpoint = self.checkpoint(run)
             if not stored.resumable:
                 return self.trace(run), checkpoint
@@ -233,12 +233,12 @@ class RunStore:
         return trace, checkpoint
 
     def rename(self, run: str, title: str) -> None:
-        """Set the title of a run; an empty one removes it."""
+        """Set the title of a run; an empty title removes it."""
         with self.database.write() as connection:
             connection.execute("UPDATE runs SET title = ? WHERE id = ?", (title.strip()[:MOST_TITLE], run))
 
     def delete(self, runs: Collection[str]) -> int:
-        """Delete runs that have ended; return their number."""
+        """Delete ended runs; return their number."""
         ended = [(run.id,) for run in self.get_many(runs) if run.ended]
         with self.database.write() as connection:
             connection.executemany("DELETE FROM runs WHERE id = ?", ended)
@@ -286,7 +286,7 @@ class RunStore:
         return self._select(" AND ".join(conditions), values, order)
 
     def get(self, run: str) -> StoredRun:
-        """Return a run by its id or a unique prefix of it.
+        """Return a run by its id or a unique prefix.
 
         Raises
         ------
@@ -296,28 +296,28 @@ class RunStore:
         matches = self.get_many([run])
         if not matches and run:
             alike = self._select("substr(id, 1, ?) = ?", (len(run), run), "LIMIT 2")
-            # In a damaged file others are returned, too.
+            # A damaged file may return others.
             matches = [other for other in alike if other.id.startswith(run)]
         if len(matches) != 1:
-            count = "are several runs whose ids begin" if matches else "is no run whose id begins"
-            raise ValueError(f"There {count} with {run!r}.")
+            count = "Several runs have ids that start" if matches else "No run has an id that starts"
+            raise ValueError(f"{count} with {run!r}.")
         return matches[0]
 
     def get_many(self, runs: Collection[str]) -> list[StoredRun]:
-        """Return the runs with these ids, in this order, without unknown ones."""
+        """Return the runs with these ids, in this order, without unknown ids."""
         names = list(dict.fromkeys(runs))
         stored = {run.id: run for run in self._select(f"id IN {_LISTED}", (json.dumps(names),))}
         return [stored[name] for name in names if name in stored]
 
     def finished(self, digests: Collection[str]) -> dict[str, StoredRun]:
-        """Return the newest run of every digest that ended by itself."""
+        """Return the newest regularly ended run of every digest."""
         ended = "status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged')"
         listed = (json.dumps(list(digests)),)
         runs = self._select(f"digest IN {_LISTED} AND {ended}", listed, "ORDER BY created")
         return {run.digest: run for run in runs if run.status != BROKEN}
 
     def _select(self, condition: str, values: Sequence[Any] = (), order: str = "") -> list[StoredRun]:
-        """Return the runs that meet a condition; row by row where some rows of the file are damaged."""
+        """Return the runs that meet a condition; row by row if the file is damaged."""
         sql = f"SELECT {COLUMNS} FROM runs WHERE {condition} {order}"
         try:
             return [StoredRun.of(row) for row in self.database.read(sql, values)]
@@ -330,7 +330,7 @@ class RunStore:
     def run_of_row(
         self, row: int, id: str, condition: str = "TRUE", values: Sequence[Any] = ()
     ) -> list[StoredRun]:
-        """Return the run of a row if it meets a condition; a broken one where the file is damaged."""
+        """Return the run of a row if it meets a condition; a broken run if the row is damaged."""
         sql = f"SELECT {COLUMNS} FROM runs WHERE {condition} AND rowid = ?"
         try:
             return [StoredRun.of(row) for row in self.database.read(sql, (*values, row))]
@@ -338,8 +338,8 @@ class RunStore:
             return [StoredRun.broken(id, str(error.__cause__))]
 
     def rows(self) -> dict[int, str]:
-        """Return the id of every row that can still be found, damaged ones included."""
-        # An index and the rows are in different pages of the file; each is read up to its damage.
+        """Return the ids of all rows that can be located, including damaged ones."""
+        # Index and rows are in different pages of the file; each is read up to its damage.
         ways = ("NOT INDEXED ORDER BY rowid DESC", "NOT INDEXED ORDER BY rowid", "")
         queries = (f"SELECT rowid, id FROM runs {way}" for way in ways)
         return {row["rowid"]: row["id"] for sql in queries for row in self.database.undamaged(sql)}

@@ -34,7 +34,7 @@ COLUMNS = (
     "epoch, seconds, last, spark, owner, sweep"
 )
 
-# A run of another computer counts as interrupted if it was not updated for so long.
+# A run of another computer counts as interrupted after this time without updates, in seconds.
 SILENT_SECONDS = 900.0
 
 
@@ -84,11 +84,11 @@ class StoredRun:
     status : str
         "running", "paused", "interrupted", "broken", a `fmviz.engine.snapshot.Reason`, or "failed".
     message, details : str
-        The status as a sentence, and the traceback of a defect.
+        The status as a sentence, and the traceback of a bug.
     origin : str
-        Where it was started: "page", "command", "sweep", "python".
+        The origin: "page", "command", "sweep" or "python".
     title : str
-        The title given by a user, or empty.
+        The user's title, or empty.
     settings : mapping
         The experiment as stored, see `Experiment.to_dict`.
     digest : str
@@ -129,7 +129,7 @@ class StoredRun:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The settings; raises ValueError if this version of fmviz does not know them."""
+        """The settings; ValueError if they belong to another version of fmviz."""
         if self.status == BROKEN:
             raise ValueError(self.message)
         try:
@@ -138,12 +138,12 @@ class StoredRun:
             return experiment
         except ValueError as error:
             raise ValueError(
-                f"The settings of run {self.id} are not those of this fmviz: {error} It was made by fmviz "
-                f"{self.versions.get('fmviz', 'of an unknown version')}."
+                f"The settings of run {self.id} belong to another version of fmviz "
+                f"({self.versions.get('fmviz', 'unknown')}): {error}"
             ) from error
 
     def check_data(self, parameters: Parameters, dataset: Dataset) -> None:
-        """Raise ValueError where its parameters do not belong to a data set: its own, as it is now."""
+        """Raise ValueError if the parameters do not fit the present data set."""
         d, m = parameters.w.shape[-1], self.experiment.model.n_outputs_of(parameters)
         for number, expected, noun in (
             (d, dataset.X.shape[1], "features"),
@@ -151,8 +151,8 @@ class StoredRun:
         ):
             if number != expected:
                 raise ValueError(
-                    f"Run {self.title or self.id} has {number:,} {noun}, but its data set has {expected:,} "
-                    "now. Train it anew."
+                    f"Run {self.title or self.id} has {number:,} {noun}, but its data set now has "
+                    f"{expected:,}. Train it again."
                 )
 
     @property
@@ -183,7 +183,7 @@ class StoredRun:
 
     @classmethod
     def of(cls, row: Any) -> StoredRun:
-        """Return the run of a row of the table; one that cannot be read has the status "broken"."""
+        """Return the run of a row of the table, with the status "broken" if it is unreadable."""
         values = dict(row)
         owner = values.pop("owner")
         try:
@@ -194,18 +194,15 @@ class StoredRun:
             return cls.broken(str(values["id"]), str(error))
         if run.ended or _is_alive(str(owner), run.updated):
             return run
-        message = (
-            f"Cut off after {run.epoch:,} epochs: the process that made this run has ended. Resume it to go "
-            "on."
-        )
+        message = f"Interrupted after {run.epoch:,} epochs: the process of this run has ended. Resume it."
         return replace(run, status=INTERRUPTED, message=message)
 
     @classmethod
     def broken(cls, run: str, error: str) -> StoredRun:
-        """Return a run in the place of one that cannot be read."""
+        """Return a placeholder for an unreadable run."""
         message = (
-            f"This record in the run store is damaged ({error}). `fmviz runs salvage NEW` saves all others "
-            "to a new store."
+            f"This record of the run store is damaged ({error}). `fmviz runs salvage NEW` saves all other "
+            "runs to a new store."
         )
         return cls(run, title="Damaged record", message=message)
 
@@ -232,12 +229,12 @@ def this_process() -> str:
 
 
 def _is_alive(owner: str, updated: float) -> bool:
-    """Return whether the process `owner`, see `this_process`, which wrote at time `updated`, is alive."""
+    """Return whether the process `owner`, see `this_process`, last updated at `updated`, is alive."""
     host, pid, ticks = ("", "", *owner.rsplit("/", 2))[-3:]
     if not pid.isdecimal():
         return False
     if host != socket.gethostname():
-        # Nor is one with a time in the future.
+        # Times in the future are invalid.
         return abs(time.time() - updated) < SILENT_SECONDS
     try:
         os.kill(int(pid), 0)

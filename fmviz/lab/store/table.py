@@ -1,4 +1,4 @@
-"""Tabulate stored runs, and name settings and metrics as the pages do."""
+"""Tables of stored runs, and labels of settings and metrics."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ LABELS: dict[str, Mapping[str, str]] = {
     },
     "caps": {"given": "As set", "auto": "From the data"},
 }
-"""What the values of a setting are called."""
+"""Labels of the values of settings."""
 _SETTINGS = (
     *("dataset", "model", "regularizer", "solver", "rank", "seed"),
     *("lambda_w", "lambda_p", "lambda_sparse"),
 )
 SOLVED = 1e-3
-"""A relative certificate up to this counts as solved."""
-# The largest dual norm is known to within an interval of about this width.
+"""The largest relative certificate of a solved problem."""
+# The largest dual norm is known up to an interval of about this width.
 _SOLVED_BASES = 0.02
 
 
@@ -62,7 +62,7 @@ def label_of(setting: str, value: str) -> str:
     if setting == "dataset" and (is_upload(value) or value in DATASETS):
         return dataset_spec(value).title
     if setting == "changes":
-        # Those of another version may be unreadable.
+        # Changes of another version may be unreadable.
         with contextlib.suppress(ValueError):
             each = changes_from_text(value)
             return "; ".join(f"{name_of(name)} = {new:g} after epoch {at:,}" for at, name, new in each)
@@ -70,7 +70,7 @@ def label_of(setting: str, value: str) -> str:
 
 
 def name_of(setting: str) -> str:
-    """Return the label of a setting or a metric; that of a parameter begins with whose it is."""
+    """Return the label of a setting or a metric; labels of parameters start with their owner."""
     owner, _, own = setting.partition("_")
     words = f"{name_of(owner)}: {own}" if own and owner in OWNERS else setting[:1].upper() + setting[1:]
     return _WORDS.get(setting, words.replace("_", " "))
@@ -82,7 +82,7 @@ def title_of_run(run: StoredRun) -> str:
 
 
 def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
-    """Return data, method, and the first and last λ of a run of so many epochs, as a title."""
+    """Return a title with data, method, and the first and last λ of a run."""
     strength = settings.get("lambda_sparse")
     words = [label_of(name, str(settings.get(name, "?"))) for name in ("dataset", "regularizer")]
     if settings.get("model", Experiment.model) != Experiment.model:
@@ -101,42 +101,40 @@ def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
 def numbers(
     history: Sequence[Mapping[str, Any]], machine: Model, dataset: Dataset | None, ended: bool = True
 ) -> list[tuple[str, str, str, str]]:
-    """Return label, value, explanation and tone of the numbers of a run, last the certificate and the time.
+    """Return label, value, help and tone of the numbers of a run; certificate and time are last.
 
     Parameters
     ----------
     history : sequence of mapping
-        Its records, at least one.
+        The records, at least one.
     machine : Model
         The model with its parameters.
     dataset : Dataset or None
         The data, if they are available.
     ended : bool
-        Whether a large certificate stays.
+        Whether the run has ended, and a large certificate is final.
     """
     last, seconds = history[-1], float(history[-1].get("seconds", 0.0))
     d = dataset.X.shape[1] if dataset is not None else 0
     factorised = machine.factorised
-    rows = "rows of P that are not zero" if factorised else "those in a pair whose weight in W is not zero"
+    rows = "non-zero rows of P" if factorised else "features in a pair with a non-zero weight in W"
     if machine.lifted:
-        rows = "those in a product that some column makes of entries that are not zero"
+        rows = "features in a product of non-zero entries of some column"
     pairs = (
-        "pairs of rows that share a column in which both are not zero"
+        "pairs of rows that share a column in which both are non-zero"
         if factorised
-        else "pairs whose weight in W is not zero"
+        else "pairs with a non-zero weight in W"
     )
     pairs += f", of {d * (d - 1) // 2:,}"
     if machine.lifted:
-        pairs = (
-            "sets of distinct features that can be dealt out to the factors of a column, no entry being zero"
-        )
+        pairs = "sets of distinct features with non-zero entries in the factors of some column"
     if machine.columnar and orders_of(machine) != (2,):
-        pairs = "sets of features, of every order, that share a column of P in which all are not zero"
+        pairs = "sets of features, of every order, that share a column of P in which all are non-zero"
     sweeps = "Sweeps over all parameters." if factorised else "Steps of all parameters at once."
-    spent = "Time in the solver; evaluating and drawing are left out."
+    spent = "Solver time, without evaluation and drawing."
     return [
         ("Epoch", f"{int(last['epoch']):,}", sweeps, ""),
-        ("Objective", cell(float(last["objective"])), "Loss and penalties, the sum that is minimised.", ""),
+        ("Objective", cell(float(last["objective"])), "Sum of loss and penalties, which is minimised.", ""),
         *(
             [
                 ("Features", f"{last['used_features']:,}", f"Used features: {rows}, of {d:,}.", ""),
@@ -148,7 +146,7 @@ def numbers(
                 ),
             ]
             if "used_bases" not in last
-            else [("Bases", f"{last['used_bases']:,}", "The rows of V that are not zero.", "")]
+            else [("Bases", f"{last['used_bases']:,}", "Non-zero rows of V.", "")]
         ),
         _certificate(history, machine, ended),
         ("Solver time", f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms", spent, ""),
@@ -158,13 +156,13 @@ def numbers(
 def _certificate(
     history: Sequence[Mapping[str, Any]], machine: Model, ended: bool
 ) -> tuple[str, str, str, str]:
-    solved = f"Up to {SOLVED:g}, a tenth of a percent, counts as solved."
+    solved = f"Values up to {SOLVED:g} count as solved."
     shown, good = "", SOLVED
     if machine.certificate == "stationarity":
         label, value = "Certificate", float(history[-1].get("certificate", math.nan))
         words = (
-            "The largest step that a minimisation over one entry (or row) would still make, relative to the "
-            f"largest parameter, recomputed from the parameters alone. 0 at a stationary point. {solved}"
+            "Largest remaining step of a minimisation over one entry (or row), relative to the largest "
+            f"parameter; recomputed from the parameters alone. 0 at a stationary point. {solved}"
         )
     else:
         # Not every epoch has a certificate.
@@ -172,18 +170,18 @@ def _certificate(
         epoch, value = (0, 1.0) if record is None else (record["epoch"], float(record["certificate"]))
         label, least = "Duality gap", None if record is None else record.get("least_certificate")
         words = (
-            "The relative duality gap: the objective is at most this part of itself above the least "
-            f"possible, proved from the parameters alone. 0 at the optimum. {solved} Computed every tenth "
-            f"epoch; this is that of epoch {epoch:,}."
+            "Relative duality gap: an upper bound on the excess of the objective over its minimum, as a "
+            f"fraction of the objective; computed from the parameters alone. 0 at the optimum. {solved} "
+            f"Updated every tenth epoch, last at epoch {epoch:,}."
         )
         if least is not None:
             words = (
-                "The relative duality gap: the objective is at most the second number of itself above the "
-                "least that any bases reach, proved from the parameters alone. The steepest direction to "
-                "another basis is known between two bounds: no better proof brings the gap below the first "
-                f"number. Computed every tenth epoch; this is that of epoch {epoch:,}."
+                "Relative duality gap: the second number bounds the excess of the objective over the "
+                "minimum for any bases, as a fraction of the objective; computed from the parameters alone. "
+                "The dual norm is known between two bounds, and the first number is the smallest gap "
+                f"consistent with them. Updated every tenth epoch, last at epoch {epoch:,}."
             )
-            # One number where both bounds round to the same.
+            # One number if both bounds round to it.
             ends = [f"{100 * end:.0f}" if value >= 0.1 else f"{100 * end:.2g}" for end in (least, value)]
             shown, good = f"{'–'.join(dict.fromkeys(ends))} %", _SOLVED_BASES
     # Compare the rounded value that is displayed.
@@ -193,11 +191,11 @@ def _certificate(
 
 
 def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
-    """Return a table with one run a row.
+    """Return a table with one run per row.
 
     Columns: id, run, status, when (in UTC), dataset, model, regularizer, solver, rank, seed, the three
     strengths, epochs, objective, spark (the objective during the run), features, interactions, certificate,
-    seconds, metric (label and value of the most telling one), origin.
+    seconds, metric (label and value of the primary metric), origin.
     """
     rows: list[dict[str, Any]] = []
     for run in runs:
@@ -225,7 +223,7 @@ def runs_table(runs: Sequence[StoredRun]) -> pd.DataFrame:
 
 
 def seeds_folded(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
-    """Group runs that differ only in their seed, ordered by the first of each group."""
+    """Return groups of runs that differ only in their seed, ordered by the first run of each group."""
     groups: dict[str, list[StoredRun]] = {}
     for run in runs:
         settings = {name: value for name, value in run.settings.items() if name != "seed"}
@@ -234,7 +232,7 @@ def seeds_folded(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
 
 
 def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.DataFrame:
-    """Return settings and metrics as rows, with one column for each group of runs.
+    """Return settings and metrics as rows, with one column per group of runs.
 
     Parameters
     ----------
@@ -263,7 +261,7 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Replace names and values in a table by `differing` by their labels."""
+    """Replace names and values in a table by `differing` with their labels."""
     rows = [
         [name_of(what), *(label_of(what, text) for text in texts)]
         for what, *texts in table.itertuples(index=False)

@@ -1,7 +1,7 @@
-"""Store uploaded files and their data sets on disk, under content hashes.
+"""Uploaded files and their data sets on disk, under content hashes.
 
-A folder beside the run store holds every file once, as ``file_<hash>``, and a JSON entry for every data set,
-as ``own_<hash>.json``. Names are hashes, so that they cannot be guessed.
+A folder next to the run store has every file once, as ``file_<hash>``, and a JSON entry for every data set,
+as ``own_<hash>.json``. Hashes make the names unguessable.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Upload:
     created : float
         Seconds since the epoch.
     owner : str
-        The user who uploaded it and may delete it; empty if anybody may.
+        The user who may delete it; empty if any user may.
     suited : mapping of str to mapping
         Further settings by model: the strengths of a first fit.
     """
@@ -89,7 +89,7 @@ class Upload:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A file as read, and what its columns hold; of libsvm the target."""
+    """A parsed file and its column types; for libsvm, the target."""
 
     source: Source
     columns: tuple[Column, ...]
@@ -108,7 +108,7 @@ class Size:
     rows, dropped : int
         The number of complete rows, and of rows dropped for a missing value.
     columns : DataFrame
-        By column how it is encoded, its features and their non-zero entries; one row for libsvm.
+        Encoding, features and non-zero entries by column; one row for libsvm.
     task : str
         See `fmviz.tables.target.Task`.
     labels : tuple of str
@@ -118,7 +118,7 @@ class Size:
     bytes_of_x : int
         The memory of X, stored by rows and by columns as during training.
     notes : tuple of str
-        What was inferred, in sentences.
+        Sentences on inferred properties.
     """
 
     rows: int
@@ -142,12 +142,11 @@ class Size:
         if counts and not 0 < min(counts) <= max(counts) < len(y):
             alike = labels[[0 < count < len(y) for count in counts].index(False)]
             raise ValueError(
-                f"Of the rows without a missing value all or none are {alike!r}. Impute what is missing, or "
-                "ignore columns."
+                f"All or none of the complete rows are {alike!r}. Impute missing values, or ignore columns."
             )
         X: Any = encoded.X
         entries = (X != 0).sum(axis=0)
-        # Values of 8 bytes, indices of 4, and where rows and columns begin.
+        # Values of 8 bytes, indices of 4, and the offsets of rows and columns.
         memory = 2 * (12 * X.nnz if sp.issparse(X) else X.nbytes) + 8 * (sum(X.shape) + 2)
         features = [("all features", "number", entries.size)]
         if encoder is not None:
@@ -174,7 +173,7 @@ class Size:
         return len(self.labels) - (self.task == "ordinal") if self.labels and self.task != "binary" else 1
 
     def seconds(self, rank: int, epochs: int) -> float:
-        """Return an upper estimate of the time of so many epochs, of a machine for each output."""
+        """Return an upper estimate of the time of some epochs, with one machine per output."""
         return _SECONDS * self.entries * rank * epochs * self.outputs
 
 
@@ -220,8 +219,8 @@ def keep_file(data: bytes) -> str:
             _write(path, data)
     except OSError as error:
         raise ValueError(
-            f"The file cannot be kept in {path.parent} ({error.strerror}). Make room on the disk, or name "
-            "another place with FMVIZ_STORE."
+            f"The file cannot be saved in {path.parent} ({error.strerror}). Free disk space, or choose "
+            "another folder with FMVIZ_STORE."
         ) from error
     return name
 
@@ -242,7 +241,7 @@ def _file(file: str) -> Path:
 
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Others may read at the same time.
+    # Other threads may read at the same time.
     new = path.with_name(f"new_{secrets.token_hex(8)}")
     try:
         new.write_bytes(data)
@@ -252,7 +251,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 _profiles: WeighedCache[Profile] = WeighedCache(4, lambda profile: profile.source.n_bytes)
-# A single one, which the page measures, saves and trains on in turn.
+# A single entry, which the page measures, saves and trains on in turn.
 _encoded: WeighedCache[Encoded] = WeighedCache(1, lambda encoded: array_bytes(encoded.X, encoded.y))
 _sizes: WeighedCache[Size] = WeighedCache(64, lambda _: 0)
 
@@ -269,7 +268,7 @@ def profile(
         try:
             content = _file(file).read_bytes() if data is None else data
         except OSError:
-            message = "The file of these data is no longer on this computer. Upload it again."
+            message = "The file of this data set is no longer on this computer. Upload it again."
             raise ValueError(message) from None
         return Profile(*describe_confined(content, reading, should_stop))
 
@@ -307,7 +306,7 @@ def name_of(file: str, recipe: Recipe) -> str:
 
 def _entry(name: str) -> Path:
     if not is_upload(name):
-        raise ValueError(f"{name!r} is not the name of a data set of one's own.")
+        raise ValueError(f"{name!r} is not the name of an uploaded data set.")
     return data_folder() / f"{name}.json"
 
 
@@ -344,7 +343,7 @@ def why_not(name: str) -> str | None:
         return None
     return (
         f"The data set {name} is not on this computer. Upload its file on the page Your data, or open the "
-        "link where it was made."
+        "link on the computer of the upload."
     )
 
 

@@ -1,6 +1,6 @@
-// Writes settings into the address, without an entry in the history: Back leaves in one step.
+// Writes settings into the address without a history entry: Back leaves the page in one step.
 
-const PATIENCE = 100; // ms between looks
+const PATIENCE = 100; // polling interval in ms
 
 let waiting;
 
@@ -21,7 +21,7 @@ function write({ page, query }, turns = 20) {
     history.replaceState(history.state, "", location.pathname + search + location.hash);
 }
 
-// Streamlit labels sliders twice, has icons read aloud, skips levels of headings, and labels what has no role.
+// Streamlit labels sliders twice, exposes icons to screen readers, skips heading levels, and labels elements without a role.
 const REPAIRS = [
   ['[role="img"][aria-label$=" icon"]', "aria-hidden", true],
   ["h3, h4", "aria-level", 2],
@@ -41,7 +41,7 @@ if (!globalThis.fmvizLabels) {
   relabel();
 }
 
-// In another session, as after a restart of the server, the page is opened again by its address.
+// In another session, for instance after a restart of the server, the page is reloaded from its address.
 export default function ({ data }) {
   const before = globalThis.fmvizSession || data.session;
   globalThis.fmvizSession = data.session;

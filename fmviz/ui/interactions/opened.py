@@ -44,7 +44,7 @@ class Opened:
     run : StoredRun
         The stored run.
     experiment : Experiment
-        Its settings.
+        The settings of the run.
     model : Model
         The model with its parameters; with several outputs, the model of the chosen output.
     parameters : Parameters

@@ -34,7 +34,7 @@ TABLE = (
 
 
 def draw(settings: Settings, reading: Opened) -> None:
-    """Draw the view, with intervals where there are samples."""
+    """Draw the view, with intervals if there are samples."""
     average = _choose_samples(settings, reading)
     if reading.pairs is None:
         st.info(plain(reading.no_pairs), icon=":material/block:")
@@ -115,7 +115,7 @@ _SAMPLED = {
 
 
 def _in_words(table: pd.DataFrame, wording: Wording) -> None:
-    """Draw the table of `table_of_pairs`, with columns of `Average.intervals` where there are samples."""
+    """Draw the table of `table_of_pairs`, with columns of `Average.intervals` if there are samples."""
     first = ("sentence", "weight")
     sampled = [name for name in _SAMPLED if name in table]
     weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]

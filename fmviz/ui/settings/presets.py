@@ -114,7 +114,7 @@ def presets() -> list[Preset]:
         ),
         _setting(
             navigation.GEOMETRY,
-            "Small beside large",
+            "Small next to large",
             "Two entries of a column: TI zeroes the smaller one, ℓ₁ keeps both.",
             ":material/compare_arrows:",
             penalties="l1,ti",

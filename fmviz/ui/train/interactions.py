@@ -161,7 +161,7 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
         if among.rows.size < every.rows.size or thinned.n_dropped:
             notes.append(f"Among the {among.rows.size:,} features with the largest entries.")
         if among.repeats:
-            times = "2 wᵢⱼ: f holds xᵀWx, with both triangles of W"
+            times = "2 wᵢⱼ: f contains xᵀWx, with both triangles of W"
             times = times if look.order == 2 else f"{look.order:d}! times its entry"
             notes.append(f"Weights are {times}. Products with repeated features are not listed.")
     table = sets_table(ranking.sets, ranking.weight, scene.data)

@@ -227,8 +227,8 @@ def render() -> None:
             settings,
             "Train",
             "Fit a factorization machine of order 2 or higher, a related model, or convex quadratic "
-            "regression, and watch the regularizer select interactions. The address bar holds all settings "
-            "and the seed; the same link gives the same numbers.",
+            "regression, and watch the regularizer select interactions. The address bar contains all "
+            "settings and the seed; the same link gives the same numbers.",
             folded=True,
         )
         experiment = experiment_of(settings)

@@ -1,11 +1,11 @@
 // Saves the plotly chart of another element of the page as SVG or PNG.
 //
-// Streamlit keeps Plotly to itself, so the chart's own "Download plot" button is pressed, with other options and
+// Streamlit does not expose Plotly, so we press the chart's "Download plot" button, with other options and
 // with a copy of the layout in colours for white paper: Plotly copies both before the button returns.
 
 const place = (key) => `.st-key-${CSS.escape(key.trim().replace(/[^a-zA-Z0-9_-]/g, "-"))}`;
 
-// Streamlit puts the colours of its theme into the template, and only there.
+// Streamlit stores its theme colours only in the template.
 const onPaper = (layout) =>
   JSON.parse(JSON.stringify(layout), (name, value) => {
     if (typeof value !== "string" || !/color$/i.test(name)) return value;

@@ -1,4 +1,4 @@
-// A sentence and a bar that say how far some work is.
+// A sentence and a progress bar.
 
 const bars = new WeakMap();
 
