@@ -185,7 +185,8 @@ def with_cause(status: Status, method: Solver, last: Snapshot, tol: float) -> St
         return Status(
             Reason.STALLED,
             f"Stalled after {epochs_in_words(last.epoch)}: parameters no longer change, but the objective "
-            f"may exceed its minimum by {last.certificate:.0%} of itself. Use another solver, or scale the data.",
+            f"may exceed its minimum by {last.certificate:.0%} of itself. Use another solver, or scale the "
+            "data.",
         )
     ran_out = status.reason in (Reason.EPOCHS, Reason.SECONDS)
     if not (ran_out and last.certificate > max(_DOUBTFUL * tol, _ROUNDING)):
