@@ -29,6 +29,7 @@ from fmviz.lab.papers.results import (
     verdicts_of,
 )
 from fmviz.lab.search import arena
+from fmviz.lab.search.strength_path import trace
 from fmviz.lab.store import store
 
 START = "start"
@@ -94,7 +95,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.names or (START, *ARTEFACTS):
         if name == START:
-            write(arena.SHIPPED, json.dumps(arena.to_json([*arena.fit_starts()]), separators=(",", ":")))
+            fits = [[*trace(arena.arena_plan(seed))] for seed in arena.SEEDS]
+            write(arena.SHIPPED, json.dumps(arena.to_json(fits), separators=(",", ":")))
             print(f"{name}: {arena.SHIPPED.stat().st_size:,} bytes")
             continue
         artefact = ARTEFACTS[name]
