@@ -146,25 +146,27 @@ def test_the_shipped_fits_are_of_the_plan_and_those_of_the_median_start():
 @pytest.mark.slow
 def test_what_start_and_tour_say_is_true_of_fits_made_anew(monkeypatch):
     fits = [[*trace(arena_plan(seed))] for seed in SEEDS]
-    anew = of_json(json.loads(json.dumps(to_json(fits))))
-    times = {name: (f1 == 1.0).sum(axis=1) for name, f1 in anew.f1.items()}
+    current = of_json(json.loads(json.dumps(to_json(fits))))
+    times = {name: (f1 == 1.0).sum(axis=1) for name, f1 in current.f1.items()}
     # From every start, from some, from none.
     assert times["ti"].min() > 0
     assert 0 < np.count_nonzero(times["l1"]) < len(SEEDS)
     assert times["l1"].max() < times["ti"].min()
     assert times["l21"].max() == times["cs"].max() == 0
-    assert support_f1(arena_truth(), anew.film["ti"][-1]) == 1.0
+    assert support_f1(arena_truth(), current.film["ti"][-1]) == 1.0
     for seed, own in zip(SEEDS, fits, strict=True):
         path = {
             name: [fit.parameters.P for fit in own if fit.experiment.regularizer.name == name]
             for name in REGULARIZERS
         }
-        monkeypatch.setattr(values, "arena", lambda seed=seed, path=path: replace(anew, seed=seed, path=path))
+        monkeypatch.setattr(
+            values, "arena", lambda seed=seed, path=path: replace(current, seed=seed, path=path)
+        )
         for step in lessons()["tour"].steps:
             numbers = dict(values.calculate(step))
             for claim in step.claims:
                 # The weight is one in the matrices that are shown.
-                assert ("weight" in claim and seed != anew.seed) or values.evaluate(claim, numbers), (
+                assert ("weight" in claim and seed != current.seed) or values.evaluate(claim, numbers), (
                     seed,
                     claim,
                 )
