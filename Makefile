@@ -53,7 +53,7 @@ screenshots: setup-dev ## Photograph every page into screenshots/ (make screensh
 	@. tools/common.sh && FMVIZ_CHROMIUM="$$(sh tools/find-chromium.sh --install)" && export FMVIZ_CHROMIUM && \
 		.venv/bin/python tools/screenshots.py $(DOCS)
 
-results: setup ## Reproduce the papers' figures, and keep the results with the package (hours)
+results: setup ## Reproduce the papers' figures and the start page's fits, and keep them with the package (hours)
 	@. tools/common.sh && .venv/bin/python -m tools.results
 
 lock: ## Recompile the pinned requirements (make lock UPGRADE=--upgrade takes the newest)

@@ -121,6 +121,7 @@ class Camera:
 def film_of_arena(page: Page, roll: Callable[[float], None]) -> None:
     """Move λ on the start page, then train the four models at a fixed strength."""
     page.get_by_text("exactly the true pairs").first.wait_for(timeout=RESULT_MS)
+    page.get_by_text("Along λ", exact=True).first.click()
     settle(page)
     roll(1.5)
     handle = page.get_by_role("slider", name="Strength λ").first

@@ -74,10 +74,10 @@ def _arena(settings: Settings) -> None:
             "**Four regularizers, trained on the same data**: pairs within a group are true, pairs across "
             "groups or with noise features are not. Drag λ: which regularizer recovers the groups?"
         )
-    # A first visit begins with a film.
+    # A first visit begins with a film, but for a link to settings.
     new = st.session_state.get(_FILM, LEVEL_COOKIE not in st.context.cookies)
     st.session_state[_FILM] = False
-    if new and set(settings.query()) <= {"level"}:
+    if new and {*settings.brought, *settings.query()} <= {"level"}:
         settings.set(along="epochs")
     task = shared_task(f"path:{starts.plan.digest}", starts.fits)
     arena.draw(settings, starts.plan, task, ("strength", "along"), 200, pair=starts.pair, starts=starts)

@@ -12,8 +12,10 @@ from fmviz.lab.lessons.values import (
     calculate,
     evaluate,
     is_right,
+    of_operator,
     right_choice,
 )
+from fmviz.lab.operators import EXPONENTS
 
 HEADER = '+++\ntitle = "A"\norder = 1\nminutes = 5\nlearn = ["x"]\n{}\n+++\n'
 STEP = """# One
@@ -92,6 +94,11 @@ def test_expressions_are_calculated_without_a_way_out():
     for bad in ("c + 1", "c", "a +", "a.__class__", "__import__('os')"):
         with pytest.raises(ValueError, match="cannot be evaluated"):
             evaluate(bad, values)
+
+
+def test_groups_are_apart_where_both_have_pairs_and_none_is_between_them():
+    query = {"source": "pasted", "matrix": "2,0\n2,0\n0,0.2\n0,0.2"}
+    assert of_operator(query, regularizer="l1", count="apart") == sum(2.0**e < 0.2 for e in EXPONENTS)
 
 
 def test_there_are_lessons_enough_and_each_leads_on():

@@ -137,4 +137,4 @@ def test_models_of_any_data_under_one_strength(store):
     (sent,) = matrices(app)
     assert sent["player"]
     assert sent["panels"][1]["frames"][0]["key"] == "Epoch 0"
-    assert "The threshold of TI" in sent["panels"][1]["note"]
+    assert all("threshold of TI" in note for note in sent["panels"][1]["notes"])

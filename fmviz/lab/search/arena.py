@@ -18,7 +18,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.search.strength_path import PathFit, PathPlan, learn, trace
+from fmviz.lab.search.strength_path import PathFit, PathPlan, learn
 
 REGULARIZERS = ("l1", "ti", "l21", "cs")
 STRENGTHS = (
@@ -105,13 +105,8 @@ class Starts:
         return int(i), int(j)
 
 
-def fit_starts() -> Iterator[list[PathFit]]:
-    """Fit the paths of every start."""
-    return ([*trace(arena_plan(seed))] for seed in SEEDS)
-
-
 def to_json(starts: Sequence[Sequence[PathFit]]) -> dict[str, Any]:
-    """Return what is shipped of the fits of all starts."""
+    """Return what is shipped of all fits, one sequence for the plan of each of `SEEDS`."""
     f1 = {
         name: [
             [fit.values["support_f1"] for fit in fits if fit.experiment.regularizer.name == name]
