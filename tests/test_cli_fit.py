@@ -120,16 +120,12 @@ def test_an_upload_is_fitted_by_its_recipe(tmp_path, command, table):
 def test_rows_of_a_group_stay_together_and_it_is_no_feature(file, table, tmp_path, command):
     table["day"] = [f"d{i % 30}" for i in range(300)]
     table.to_csv(file, index=False)
-    given = ("fit", file, "--target", "price", "--group", "day", *STRONG)
-    text = command(*given, "--output", tmp_path).out
+    text = command("fit", file, "--target", "price", "--group", "day", "--output", tmp_path, *STRONG).out
     assert "300 rows, 240 of them to train, 6 features" in text
     assert "Rows of one day stay on one side of every split." in text
     assert "on 60 rows of 6 day kept out" in text
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    model = SavedModel.load(tmp_path / "model.npz")
-    assert report["data"]["group"] == model.group == "day"
-    assert np.isfinite(model.predict(table.drop(columns="day"))).all()
-    assert json.loads(command(*given, "--use", "day=word", "--json").out)["data"]["features"] == 36
+    assert report["data"]["group"] == SavedModel.load(tmp_path / "model.npz").group == "day"
 
 
 def test_figures_stand_under_the_machine_that_they_are_of(file, tmp_path, command, monkeypatch):

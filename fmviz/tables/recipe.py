@@ -233,6 +233,6 @@ def learned(
     if rows is not None:
         known = pd.Series(known).where(np.isin(np.arange(len(known)), rows)).to_numpy()
     others = [column for column in described.values() if column.name in features]
-    groups = row_groups(source, recipe)
-    groups = None if groups is None else groups[taken]
+    if (groups := row_groups(source, recipe)) is not None:
+        groups = groups[taken]
     return target, recipe.encoder(features).learn(features[taken], others, known[taken], groups)

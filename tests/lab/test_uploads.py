@@ -318,18 +318,6 @@ def test_a_copied_program_runs_here_and_elsewhere(here, tmp_path):
     importing.import_file(str(folder / "no table.csv"), upload.name, recipe)
 
 
-def test_groups_of_an_upload_stay_together_in_runs_and_programs(here):
-    frame = table(120).assign(person=[f"p{i % 20}" for i in range(120)])
-    upload = entered(frame, group="person", numbers="auto")
-    assert "'group': 'person'" in program(suggested(upload.name)).replace('"', "'")
-    for seed in range(3):
-        run = Run.prepare(dataclasses.replace(suggested(upload.name), seed=seed))
-        train, held_out = run.row_groups
-        assert not {*train} & {*held_out}
-        assert len({*held_out}) == 5
-    assert entered(frame, numbers="auto").name != upload.name
-
-
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_hour_and_weekday_act_together_on_dates_that_were_kept_out(here, seed):
@@ -340,7 +328,10 @@ def test_hour_and_weekday_act_together_on_dates_that_were_kept_out(here, seed):
     recipe = first.corrected(Choice(name, "word") for name in sample.words)
     name = importing.import_upload(file, dataclasses.replace(recipe, target=sample.target), "bike").name
     asked = dataclasses.replace(suggested(name), seed=seed)
-    fit = next(step for step in first_fit(Run.prepare(asked)) if isinstance(step, FirstFit))
+    assert "'group': 'dteday'" in program(asked).replace('"', "'")
+    run = Run.prepare(asked)
+    assert not {*run.row_groups[0]} & {*run.row_groups[1]}
+    fit = next(step for step in first_fit(run) if isinstance(step, FirstFit))
     reading = read_by_columns(fit.run, fit.end.parameters)
     by = next(step for step in reading if isinstance(step, ByColumns))
     assert {*by.effects.pairs.loc[0, ["first", "second"]]} == {"hr", "weekday"}

@@ -191,14 +191,12 @@ class Average:
         error = standard_error(gain, prepared.row_groups[1])
         better = bool(gain.mean() > error)
         compared = "better than" if better else "worse than" if gain.mean() < -error else "about as good as"
-        errors = abs(gain.mean()) / error if error else 0.0
         words = (
             f"Averaged over {draws} samples of a Bayesian machine, predictions of the rows kept out are "
             f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, "
-            f"{errors:.1f} standard errors apart."
+            f"{abs(gain.mean()) / (error or 1.0):.1f} standard errors apart."
         )
-        score = sampled if metric.better == "larger" else -sampled
-        return cls(small, score, better, shown, words, *fit)
+        return cls(small, sampled if metric.better == "larger" else -sampled, better, shown, words, *fit)
 
     def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
         """Return posterior statistics of the weights of pairs (i, j), in the baseline of the fit.

@@ -127,9 +127,8 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
         "columns without pairs": alone,
         "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
-    groups, target = run.row_groups[1], Target.of(y)
+    groups, target, rows = run.row_groups[1], Target.of(y), []
     of = "" if groups is None else f" of {len(np.unique(groups)):,} {run.dataset.group}"
-    rows = []
     for name, f in known.items():
         row: dict[str, Any] = {f"on {y.size:,} rows{of} kept out": name}
         for metric, value in measured(target.kind, Predictions(target, f)).items():

@@ -152,9 +152,8 @@ def _header(reading: Opened) -> None:
     # The primary metric of predictions, and the metric of support recovery.
     telling = {COLUMNS[name].on_rows: name for name in reversed(listed(run.last))}
     values = in_units({name: run.last[name] for name in telling.values()}, dataset.unit)
-    of_classes = reading.full_dataset.contrast
     figures += [
-        plain(f"{label}{of_classes if label.startswith('AUC') else ''} {value:.4g}")
+        plain(f"{label}{reading.full_dataset.contrast if label.startswith('AUC') else ''} {value:.4g}")
         for label, value in values.items()
     ]
     with st.container(horizontal=True, vertical_alignment="center", key="interactions_header"):
