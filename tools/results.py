@@ -4,7 +4,7 @@
 
 NAME is an artefact of a paper, "start" for the start page, or "compare" for the page Compare. Each artefact
 runs at the full budget if that takes at most ten minutes on two cores, otherwise at the quick one. Results go
-to the run store, from which stopped runs resume. With --from-store, nothing runs: the stored results are used,
+to the run store, from which stopped runs resume. With --from-store, nothing runs: stored results are used,
 of the full budget if available, otherwise the shipped results, with verdicts recomputed.
 """
 
