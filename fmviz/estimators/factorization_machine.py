@@ -207,7 +207,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         terms of lower order; if f lacks these (without w or b, and for models with only products of three or
         more features, such as PolynomialNetwork(3) without `augment`), columns are divided but not centred. A
         fit with `warm_start` keeps the scale of the first fit. `partial_fit` uses that of an earlier fit or
-        manually set `center_` and `scale_`, and otherwise none. Unless False, `fit` of a regressor with b also
+        manually set `center_` and `scale_`, and otherwise none. Unless False, `fit` of a regressor with b
         subtracts the weighted mean of y and adds it to b: the same objective with smaller rounding errors.
     init_scale : float, optional
         The standard deviation of the normal distribution of the initial entries of P; by default 0.02 of the
