@@ -27,7 +27,6 @@ def path(
     ends: tuple[float, float] | None = None,
     error: str | None = None,
     mark: float | None = None,
-    small: bool = False,
     height: int = 290,
 ) -> go.Figure:
     """Draw a column of a path against the strength or the interactions, with a line for each regularizer.
@@ -50,8 +49,6 @@ def path(
         The column of the bars.
     mark : float, optional
         Where a vertical line stands.
-    small : bool
-        Whether it has no legend and no titles, as beside a larger figure.
     height : int
         In pixels.
 
@@ -131,9 +128,7 @@ def path(
         figure.update_yaxes(title=metric.label, rangemode="tozero", tickformat=",d", dtick=1 if few else None)
     else:
         figure.update_yaxes(metric_axis(metric, table[y]))
-    if small:
-        figure.update_layout(xaxis_title=None, yaxis_title=None, yaxis_nticks=5)
-    return finish(figure, height, 8 if small else 34, hovermode="closest", showlegend=not small)
+    return finish(figure, height, hovermode="closest", showlegend=True)
 
 
 def describe_path(table: pd.DataFrame, metric: Metric, x: Against = "lambda_sparse") -> str:

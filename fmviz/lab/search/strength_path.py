@@ -25,8 +25,8 @@ from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.metrics import COLUMNS, Metric
-from fmviz.paths import Order, iterate_path, onwards
-from fmviz.paths.path import path_solver
+from fmviz.paths import Order, iterate_path, iterate_selection, onwards
+from fmviz.paths.path import FALL, path_solver
 
 _Fit = TypeVar("_Fit")
 
@@ -185,17 +185,8 @@ def in_rounds(streams: Sequence[Iterator[_Fit]], should_stop: Callable[[], bool]
 def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
     experiment = plan.method(regularizer)
     run = Run.prepare(experiment)
-    for point in iterate_path(
-        run.problem,
-        plan.lambdas,
-        orders=(onwards(run.problem) if plan.order == "onwards" else plan.order,),
-        start=experiment.start,
-        solver=experiment.solver,
-        budget=Budget(experiment.max_epochs, tol=experiment.tol),
-        init_scale=experiment.init_scale,
-        random_state=[experiment.seed, 1],
-        should_stop=should_stop,
-    ):
+    along = _along(plan, run) | {"should_stop": should_stop}
+    for point in iterate_path(run.problem, plan.lambdas, random_state=[experiment.seed, 1], **along):
         record = point.record()
         del record["validation_loss"], record["order"]
         yield PathFit(
@@ -203,6 +194,28 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
             record | run.measure(point.snapshot.parameters),
             point.snapshot.parameters if kept else None,
         )
+
+
+def _along(plan: PathPlan, run: Run) -> dict[str, Any]:
+    """Return the keywords of a path of a plan."""
+    experiment = run.experiment
+    return {
+        "orders": (onwards(run.problem) if plan.order == "onwards" else plan.order,),
+        "start": experiment.start,
+        "solver": experiment.solver,
+        "budget": Budget(experiment.max_epochs, tol=experiment.tol),
+        "init_scale": experiment.init_scale,
+    }
+
+
+def selections(
+    plan: PathPlan, regularizer: str, should_stop: Callable[[], bool] = never
+) -> Iterator[np.ndarray]:
+    """Yield which pairs the paths of a regularizer use on halves of the rows; see `iterate_selection`."""
+    run = Run.prepare(plan.method(regularizer))
+    along = _along(plan, run)
+    along |= {"budget": replace(along["budget"], fall=FALL), "should_stop": should_stop}
+    yield from iterate_selection(run.problem, plan.lambdas, random_state=[plan.base.seed, 2], **along)
 
 
 def fit_words(fit: Any) -> str:

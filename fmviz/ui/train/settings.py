@@ -146,6 +146,8 @@ EXPERT = (
     *("step", "stop", "reseed", "suggest"),
 )
 """What Simple leaves out; it keeps the rank, the regularizer and its strength, Play, Pause and Reset."""
+# The share of rows for validation where a data set suggests none.
+_HELD_OUT = 0.1
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
 # Settings that change with the model.
@@ -257,8 +259,10 @@ def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) 
 
 
 def _suggested(dataset: str, model: str | Model) -> Experiment:
-    """Return the suggested experiment, with an informed start."""
-    return following_data(dataclasses.replace(suggested(dataset, model), start="informed"))
+    """Return the suggested experiment, with an informed start and rows for validation."""
+    wanted = suggested(dataset, model)
+    share = wanted.validation or _HELD_OUT
+    return following_data(dataclasses.replace(wanted, start="informed", validation=share))
 
 
 def draw_suggested(settings: Settings) -> None:
