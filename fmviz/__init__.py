@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fmviz.interactive import save, show
     from fmviz.lab.experiment import Experiment
     from fmviz.operators import certificate, prox, regularizer_value
-    from fmviz.paths import find_lambda, lambda_max, regularization_path
+    from fmviz.paths import find_lambda, lambda_max, regularization_path, selection_frequencies
     from fmviz.tables.encoder import TableEncoder
 
 __version__ = "0.1.0"
@@ -72,6 +72,7 @@ __all__ = [
     "regularization_path",
     "regularizer_value",
     "save",
+    "selection_frequencies",
     "show",
     "solvers",
     "to_expansion",
@@ -105,6 +106,7 @@ _LAZY = {
     "list_solvers": "fmviz.choices",
     "prox": "fmviz.operators",
     "regularization_path": "fmviz.paths",
+    "selection_frequencies": "fmviz.paths",
     "regularizer_value": "fmviz.operators",
     "save": "fmviz.interactive",
     "show": "fmviz.interactive",

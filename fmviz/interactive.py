@@ -174,7 +174,7 @@ def _of_machine(machine: Any) -> Picture:
     given = [(str(c) if several else "Learned", *_fit_of(machine, c)) for c in outputs[:_OUTPUTS]]
     panels, features, words = learned(given, [color] * len(given))
     history = machine.history_.to_dict("records") if hasattr(machine, "history_") else []
-    plots = {"Objective": curves.objective(color), USED + several * UNION: curves.uses()}
+    plots = {"Convergence, F* of this run": curves.convergence(color), USED + several * UNION: curves.uses()}
     charts = [chart_of(title, plot) for title, plot in plots.items() if len(history) > 1]
     words = f"{_first(outputs)} {words}".strip()
     return Picture(panels, [names[j] for j in features], charts, history, omitted=words)

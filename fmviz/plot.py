@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -30,7 +31,7 @@ from fmviz.estimators.fitting import checked_data
 from fmviz.figures import comparison as comparisons
 from fmviz.figures import effects as effect_figures
 from fmviz.figures import operators as operator_figures
-from fmviz.figures import strength_path
+from fmviz.figures import pairs, strength_path
 from fmviz.figures import training as curves
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.tabular import literal
@@ -40,13 +41,14 @@ from fmviz.lab.operators.study import EXPONENTS, VARIANTS, Study, study
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.search.by_columns import effects_of
 from fmviz.lab.store import StoredRun, store
+from fmviz.lab.store.lowest import Lowest, lowest
 from fmviz.lab.store.table import title_of_run
 from fmviz.metrics import COLUMNS, METRICS, Metric
 from fmviz.report import main_figure, pair_figure
 from fmviz.tables.columns import FeatureColumn, NumberColumn
 from fmviz.tables.encoder import TableEncoder
 
-__all__ = ["comparison", "effects", "interactions", "operators", "path", "training"]
+__all__ = ["comparison", "effects", "interactions", "operators", "path", "selection", "training"]
 
 _FITS = "Pass a fitted estimator of fmviz, a pipeline that ends in one, or a stored run"
 _COUNTED = ("used interactions", "used features")
@@ -152,8 +154,14 @@ def effects(fit: Any, *columns: str, X: Any = None, output: Any = None, dark: bo
     return pair_figure(known.surface(*places), known.unit, dark)
 
 
-def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sparse") -> go.Figure:
-    """Draw a column of a path against the strength or the number of used interactions.
+def path(
+    path: Any,
+    metric: str = "used_interactions",
+    against: str = "lambda_sparse",
+    *,
+    truth: Any = None,
+) -> go.Figure:
+    """Draw a column of a path against the strength or the used interactions, or the weights of pairs.
 
     Parameters
     ----------
@@ -161,9 +169,11 @@ def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sp
         From `fmviz.regularization_path`, or an estimator with a ``path_``; several as a mapping from
         regularizer names, which determine the colours. Each order, strength λ_p and output has its own line.
     metric : str, default="used_interactions"
-        The column.
+        The column; or "weights", the weights of the strongest pairs of one path against λ.
     against : {"lambda_sparse", "used_interactions"}
         The horizontal axis.
+    truth : (d, d) array_like, optional
+        The true weights of pairs: those that are not 0 are drawn in colour, others grey.
 
     Returns
     -------
@@ -183,6 +193,18 @@ def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sp
     ['TI']
     """
     one_of("against", against, strength_path.X_TITLES)
+    truth = None if truth is None else finite_matrix("truth", truth)
+    if metric == "weights" and (points := getattr(path, "points", None)):
+        points = sorted(points, key=lambda point: point.lambda_sparse)
+        fits = [path.model.of_output(point.snapshot.parameters, 0) for point in points]
+        every = np.arange(fits[0][1].w.shape[-1])
+        return pairs.weights(
+            [point.lambda_sparse for point in points],
+            [pairs_of(*fit).among(every, every)[0] for fit in fits],
+            [*map(str, every if path.names is None else path.names)],
+            regularizer_color("ti"),
+            truth=truth,
+        )
     given = _several("path", path, "paths by name") if isinstance(path, Mapping) else {"": path}
     tables = []
     for name, item in given.items():
@@ -202,6 +224,54 @@ def path(path: Any, metric: str = "used_interactions", against: str = "lambda_sp
             tables.append(rows.assign(label=literal(line.strip()), regularizer=kind))
     table = pd.concat(tables)
     return strength_path.path(table, _metric(metric, table), x=against)  # type: ignore[arg-type]
+
+
+def selection(frequencies: pd.DataFrame, at: float | None = None, *, truth: Any = None) -> go.Figure:
+    """Draw how often pairs are selected: all of them at one λ, and those selected most along λ.
+
+    Parameters
+    ----------
+    frequencies : DataFrame
+        From `fmviz.selection_frequencies`.
+    at : float, optional
+        The λ of the matrix, the nearest of the table; by default its middle one.
+    truth : (d, d) array_like, optional
+        The true weights of pairs: the names of true pairs are bold.
+
+    Returns
+    -------
+    plotly Figure
+
+    Raises
+    ------
+    ValueError
+        If it is no such table, or no pair is ever selected.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> table = fmviz.selection_frequencies(X, y, [0.1, 0.2], halves=2, lambda_p=0.1, random_state=0)
+    >>> fmviz.plot.selection(table, truth=W).data[0].z.shape
+    (20, 20)
+    """
+    names = getattr(frequencies, "attrs", {}).get("names")
+    if not names or not len(frequencies):
+        raise ValueError(
+            "frequencies must be what fmviz.selection_frequencies returns, with one pair that is selected at "
+            "least; give smaller strengths."
+        )
+    strengths = frequencies.columns.to_numpy(dtype=float)
+    chosen = strengths[strengths.size // 2 if at is None else np.abs(strengths - at).argmin()]
+    truth = None if truth is None else finite_matrix("truth", truth)
+    matrix = pairs.frequency_matrix(frequencies[chosen], names)
+    strip = pairs.frequency_strip(frequencies, names, truth=truth)
+    figure = make_subplots(1, 2, subplot_titles=(f"At λ = {chosen:.4g}", "Along λ"), horizontal_spacing=0.2)
+    for place, part in enumerate((matrix, strip), 1):
+        figure.add_trace(part.data[0], 1, place)
+        figure.update_xaxes(part.layout.xaxis, col=place)
+        figure.update_yaxes(part.layout.yaxis, col=place)
+    return curves.finish(figure, 340, 34)
 
 
 def operators(
@@ -247,13 +317,16 @@ def operators(
 
 
 def training(run: Any, x: str = "epoch") -> go.Figure:
-    """Draw the objective and its parts, used features and interactions, errors and recovery of a run.
+    """Draw convergence, used features and interactions, errors and recovery; of several runs convergence.
+
+    Convergence is F − F* and the certificate. F* is the lowest objective of the plotted runs or, for a stored
+    run, of all stored runs of its problem; the figure states which.
 
     Parameters
     ----------
     run : estimator, StoredRun, iterable of Snapshot, or DataFrame
         A fit, the snapshots of a run (`fmviz.lab.runner.Run.snapshots`), or its records, such as
-        ``history_``.
+        ``history_``; or a dict of these by name, of one problem, for instance with different solvers.
     x : {"epoch", "seconds"}
         The horizontal axis.
 
@@ -276,15 +349,34 @@ def training(run: Any, x: str = "epoch") -> go.Figure:
     ('y', 6)
     """
     one_of("x", x, _AXES)
-    history = _history(run)
-    judged = (m for n, m in METRICS.items() if {f"train_{n}", f"validation_{n}"} & {*history})
-    plots = [
-        *curves.objective(regularizer_color(history.attrs.get("regularizer", "")), history),
-        *curves.uses(),
-        *(curves.prediction(metric)[0] for metric in [*judged][:1]),
-        *curves.recovery(history),
-    ]
-    return curves.curves(history, plots, x).update_layout(height=110 + 150 * len(plots))  # type: ignore[arg-type]
+    several = isinstance(run, list | tuple) and run and not isinstance(run[0], Snapshot)
+    runs = _named(run) if several or isinstance(run, Mapping) else {"this run": run}
+    histories = {literal(name): _history(each) for name, each in runs.items()}
+    ends = {name: history.attrs["lowest"][-1] for name, history in histories.items()}
+    first = min(ends, key=lambda name: ends[name].value)
+    lines = []
+    for name, history in histories.items():
+        floors = [(each.after, each.value) for each in history.attrs["lowest"]]
+        floors[-1] = floors[-1][0], ends[first].value
+        color = regularizer_color(regularizer := history.attrs.get("regularizer", ""))
+        lines.append((name, regularizer, history.assign(gap=curves.gap(history, floors))))
+    if len(lines) > 1:
+        figure = comparisons.overlay(lines, *curves.CONVERGENCE, x=x)  # type: ignore[arg-type]
+    else:
+        judged = (m for n, m in METRICS.items() if {f"train_{n}", f"validation_{n}"} & {*history})
+        plots = [
+            *curves.convergence(color, floors),
+            *curves.uses(),
+            *(curves.prediction(metric)[0] for metric in [*judged][:1]),
+            *curves.recovery(history),
+        ]
+        figure = curves.curves(history, plots, x)  # type: ignore[arg-type]
+        figure.update_layout(height=110 + 130 * len(plots))
+    words = ends[first].sentence.replace("this run", first)
+    return figure.for_each_xaxis(
+        lambda axis: axis.update(title_text=f"{axis.title.text}<br><sup>{words}</sup>"),
+        lambda axis: axis.title.text,
+    )
 
 
 def comparison(
@@ -320,18 +412,12 @@ def comparison(
     ['ti', 'cs']
     """
     one_of("x", x, _AXES)
-    runs = _several("runs", runs, "runs, also by name")
-    if not isinstance(runs, Mapping):
-        runs = {
-            f"{title_of_run(run)} ({run.id[:4]})" if isinstance(run, StoredRun) else f"run {number}": run
-            for number, run in enumerate(runs, 1)
-        }
-    histories = {literal(str(name)): _history(run) for name, run in runs.items()}
+    histories = {literal(name): _history(run) for name, run in _named(runs).items()}
     lines = [(name, history.attrs.get("regularizer", ""), history) for name, history in histories.items()]
     return comparisons.overlay(
         lines,
         _metric(metric, [column for *_, history in lines for column in history]),
-        x,  # type: ignore[arg-type]
+        x=x,  # type: ignore[arg-type]
     )
 
 
@@ -364,6 +450,17 @@ def _several(what: str, given: Any, kind: str) -> Any:
     return given
 
 
+def _named(runs: Any) -> dict[str, Any]:
+    """Return runs by their names; without names stored runs have their titles, others numbers."""
+    runs = _several("runs", runs, "runs, also by name")
+    if isinstance(runs, Mapping):
+        return {str(name): run for name, run in runs.items()}
+    return {
+        f"{title_of_run(run)} ({run.id[:4]})" if isinstance(run, StoredRun) else f"run {number}": run
+        for number, run in enumerate(runs, 1)
+    }
+
+
 def _metric(name: str, columns: Iterable[str]) -> Metric:
     """Return the metric in a column, one of those that exist."""
     known = {**METRICS, **COLUMNS}
@@ -374,10 +471,12 @@ def _history(run: Any) -> pd.DataFrame:
     """Return the records of a run, one row per epoch, with the regularizer in its attrs if known."""
     run = run[-1] if isinstance(run, Pipeline) else run
     if isinstance(run, StoredRun):
-        history = pd.DataFrame(store().trace(run.id))
-        history.attrs["regularizer"] = run.experiment.regularizer.name
+        trace, experiment = store().trace(run.id), run.experiment
+        history = pd.DataFrame(trace)
+        history.attrs["regularizer"] = experiment.regularizer.name
+        history.attrs["lowest"] = lowest(experiment, trace, run.data_hash, run.id)
     elif isinstance(run, ModelEstimator | pd.DataFrame):
-        history = run if isinstance(run, pd.DataFrame) else run.history_
+        history = run.copy() if isinstance(run, pd.DataFrame) else run.history_
     else:
         snapshots = [*run] if isinstance(run, Iterable) else [run]
         if not all(isinstance(snapshot, Snapshot) for snapshot in snapshots):
@@ -387,7 +486,10 @@ def _history(run: Any) -> pd.DataFrame:
             )
         history = pd.DataFrame([snapshot.record() for snapshot in snapshots])
     if not {"epoch", "objective"} <= {*history}:
-        raise ValueError("This run has no recorded epoch; train it for at least one.")
+        raise ValueError("This run has no recorded epoch with its objective; train it for at least one.")
+    if "lowest" not in history.attrs:
+        least, epoch = min(zip(history["objective"], history["epoch"], strict=True))
+        history.attrs["lowest"] = [Lowest(-1, least, f"this run at epoch {epoch:,}")]
     return history
 
 

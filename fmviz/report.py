@@ -341,7 +341,9 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
     if len(history) > 1:
         last = history[-1]
         plots = {
-            "Objective": curves.objective(color),
+            "Convergence, F* of this run": curves.convergence(
+                color, [(-1, None), *((change.epoch, None) for change in experiment.changes)]
+            ),
             USED + bool(outcome.output) * UNION: curves.uses(true_interactions=known),
         }
         for metric in curves.metrics_in(last)[:1]:

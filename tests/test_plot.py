@@ -68,6 +68,28 @@ def test_paths_are_drawn_by_regularizer_and_order(machine):
     assert sum(len(trace.x) for trace in fmviz.plot.path(tuned, "validation_loss").data) == len(tuned.path_)
 
 
+def test_several_fits_of_one_problem_are_drawn_above_their_lowest_objective(machine):
+    other = clone(machine).set_params(solver="pbcd", max_iter=20, tol=0.0).fit(X, Y)
+    figure = fmviz.plot.training({"PCD": machine, "PBCD": other}, "seconds")
+    assert [trace.name for trace in figure.data] == ["PCD", "PBCD"] * 2
+    last = other.history_.iloc[-1]
+    assert figure.data[1].y[-1] == pytest.approx(last["objective"] - machine.history_["objective"].min())
+    assert figure.data[3].y[-1] == last["certificate"]
+    assert "PCD at epoch" in figure.layout.xaxis2.title.text
+    assert len(fmviz.plot.training([machine, other.history_]).data) == 4
+
+
+def test_weights_along_a_path_and_frequencies_of_pairs_are_drawn():
+    path = fmviz.regularization_path(X, Y, [0.5, 0.1], lambda_p=0.1, random_state=0)
+    figure = fmviz.plot.path(path, "weights", truth=W)
+    P = path.points[path["lambda_sparse"].tolist().index(0.1)].snapshot.parameters.P
+    i, j = map(int, figure.data[-1].name.split(" × "))
+    assert (list(figure.data[-1].x), figure.data[-1].y[0]) == ([0.1, 0.5], pytest.approx(P[i] @ P[j]))
+    table = fmviz.selection_frequencies(X, Y, [0.1, 0.5], starts=1, halves=2, lambda_p=0.1, random_state=0)
+    heat, strip = fmviz.plot.selection(table, 0.1, truth=W).data
+    assert (heat.z[0][1], strip.z.shape) == (1.0, (12, 2))
+
+
 def test_operators_act_on_the_factors_of_a_fit(machine):
     lines = fmviz.plot.operators(machine, ["l1", "ti"], "used features").data
     assert [line.name for line in lines] == ["ℓ₁", "TI"]
@@ -96,7 +118,9 @@ def test_runs_are_drawn_from_estimators_snapshots_records_and_the_store(machine,
     records = pd.DataFrame([snapshot.record() for snapshot in snapshots])
     for given in (run, iter(snapshots), records):
         figure = fmviz.plot.training(given)
-        assert list(figure.data[0].y) == records["objective"].tolist()
+        above = records["objective"] - records["objective"].min()
+        np.testing.assert_allclose(figure.data[0].y, above.where(above > 0), rtol=1e-9)
+        assert "this run at epoch 5" in figure.layout.xaxis5.title.text
         assert {"training", "validation"} <= {trace.name for trace in figure.data}
     figure = fmviz.plot.comparison([run, machine])
     assert [len(trace.x) for trace in figure.data] == [len(records), len(machine.history_)]
@@ -125,6 +149,7 @@ def test_a_stored_run_is_read_with_its_data(stored):
         (lambda: fmviz.plot.path(3), "fmviz.regularization_path"),
         (lambda: fmviz.plot.path(pd.DataFrame({"lambda_sparse": [1.0], "loss": 1.0})), "is not a path"),
         (lambda: fmviz.plot.path(PATH, "rmse"), "one of loss"),
+        (lambda: fmviz.plot.selection(PATH), "smaller strengths"),
         (lambda: fmviz.plot.operators([1.0], ["l3"]), "choose one of l2, l1"),
         (lambda: fmviz.plot.training([1]), "not a run"),
         (lambda: fmviz.plot.training([]), "for at least one"),

@@ -16,49 +16,53 @@ from fmviz.metrics import Metric
 
 def overlay(
     histories: Sequence[tuple[str, str, pd.DataFrame]],
-    metric: Metric,
+    *metrics: Metric,
     x: X = "epoch",
 ) -> go.Figure:
-    """Draw a column of the histories of several runs.
+    """Draw columns of the histories of several runs, one above the other.
 
     Parameters
     ----------
     histories : sequence of (str, str, DataFrame)
         The names of runs, their regularizers and their histories; runs of the same name share a style, even
         if some lack the column and are omitted.
-    metric : Metric
-        The metric drawn.
+    *metrics : Metric
+        The metrics drawn.
     x : {"epoch", "seconds"}
         The horizontal axis.
     """
-    figure, column = go.Figure(), metric.name
-    values: list[float] = []
+    figure = make_subplots(rows=len(metrics), cols=1, shared_xaxes=True, vertical_spacing=0.06)
     regularizers = {name: regularizer for name, regularizer, _ in histories}
     alike = [*regularizers.values()]
     # Runs of the same colour have different dashes.
     dashes = {name: alike[:at].count(alike[at]) for at, name in enumerate(regularizers)}
-    for name, regularizer, history in histories:
-        if column not in history:
-            continue
-        rows = thin(history.dropna(subset=[column]))
-        values += rows[column].tolist()
-        figure.add_scatter(
-            x=rows[x],
-            y=rows[column],
-            name=name,
-            legendgroup=name,
-            showlegend=not any(trace.name == name for trace in figure.data),
-            mode="lines+markers" if len(rows) <= 30 else "lines",
-            marker={"size": 5},
-            line={
-                "color": palette.regularizer_color(regularizer),
-                "dash": DASHES[dashes[name] % len(DASHES)],
-                "width": 2,
-            },
-            hovertemplate="%{y:.5g}",
-        )
-    figure.update_xaxes(title=X_TITLES[x], rangemode="tozero")
-    figure.update_yaxes(metric_axis(metric, values))
+    for row, metric in enumerate(metrics, 1):
+        values: list[float] = []
+        for name, regularizer, history in histories:
+            if metric.name not in history:
+                continue
+            rows = thin(history.dropna(subset=[metric.name]))
+            values += rows[metric.name].tolist()
+            figure.add_scatter(
+                x=rows[x],
+                y=rows[metric.name],
+                name=name,
+                legendgroup=name,
+                showlegend=not any(trace.name == name for trace in figure.data),
+                mode="lines+markers" if len(rows) <= 30 else "lines",
+                marker={"size": 5},
+                line={
+                    "color": palette.regularizer_color(regularizer),
+                    "dash": DASHES[dashes[name] % len(DASHES)],
+                    "width": 2,
+                },
+                hovertemplate="%{y:.5g}",
+                row=row,
+                col=1,
+            )
+        figure.update_yaxes(metric_axis(metric, values), row=row)
+    figure.update_xaxes(rangemode="tozero")
+    figure.update_xaxes(title=X_TITLES[x], row=len(metrics))
     return finish(
         figure,
         360,
@@ -67,7 +71,7 @@ def overlay(
         showlegend=True,
         # At the edge of the figure, since many names would shrink the plot on a narrow page.
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
-        uirevision=f"{column}:{x}",
+        uirevision=f"{metrics[0].name}:{x}",
     )
 
 

@@ -30,7 +30,6 @@ def path(
     error: str | None = None,
     mark: float | None = None,
     matched: pd.DataFrame | None = None,
-    small: bool = False,
     height: int = 290,
 ) -> go.Figure:
     """Draw a column of a path against the strength or the interactions, with a line per regularizer.
@@ -56,8 +55,6 @@ def path(
     matched : DataFrame, optional
         Fits at a number of interactions, drawn as dots: rows as in the table, and ``strongest``, the end of a
         bar over all λ with about as many.
-    small : bool
-        Whether to omit legend and titles, next to a larger figure.
     height : int
         The height in pixels.
 
@@ -152,9 +149,7 @@ def path(
         figure.update_yaxes(title=metric.label, rangemode="tozero", tickformat=",d", dtick=1 if few else None)
     else:
         figure.update_yaxes(metric_axis(metric, table[y]))
-    if small:
-        figure.update_layout(xaxis_title=None, yaxis_title=None, yaxis_nticks=5)
-    return finish(figure, height, 8 if small else 34, hovermode="closest", showlegend=not small)
+    return finish(figure, height, hovermode="closest", showlegend=True)
 
 
 def describe_path(table: pd.DataFrame, metric: Metric, x: Against = "lambda_sparse") -> str:

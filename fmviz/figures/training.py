@@ -39,6 +39,11 @@ GREEN = "#07aa57"
 PURPLE = "#9a6bd1"
 GREY = palette.NEUTRAL
 
+GAP = Metric("gap", "F − F*", listed=False)
+"""The objective less the lowest one known for the problem; see `gap`."""
+CERTIFICATE = Metric("certificate", "Certificate", listed=False)
+CONVERGENCE = (GAP, CERTIFICATE)
+
 PARTS: dict[str, tuple[str, str]] = {
     "loss": ("loss", BLUE),
     "penalty_sparse": ("λ Ω(P)", ORANGE),
@@ -66,7 +71,8 @@ def metric_axis(metric: Metric, values: Sequence[float] | np.ndarray) -> dict[st
         return {"type": "linear", "minallowed": low, "maxallowed": high, "title": metric.label}
     return {
         "type": "log",
-        "dtick": 1 if finite.max() > 300 * finite.min() else "D2",
+        # Of many decades some are named.
+        "dtick": -(-math.log10(span) // 6) if (span := finite.max() / finite.min()) > 300 else "D2",
         "exponentformat": "power",
         "title": metric.label,
     }
@@ -109,32 +115,66 @@ class Curve:
     dash: bool = False
 
 
+Floors = Sequence[tuple[int, float | None]]
+"""The epochs after which the problems of a run begin, each with the lowest objective known elsewhere."""
+
+
 @dataclass(frozen=True)
 class Plot:
-    """Curves on a pair of axes; the vertical axis belongs to a metric, or begins at 0."""
+    """Curves on a pair of axes; the vertical axis belongs to a metric, or begins at 0.
+
+    With `floors`, the curve of the objective is drawn as `gap`.
+    """
 
     metric: Metric
     curves: tuple[Curve, ...]
     zero: bool = False
+    floors: Floors | None = None
 
 
-def objective(color: str, history: pd.DataFrame | None = None, **terms: str) -> list[Plot]:
-    """Return the plot of the objective and, given a history, of its non-zero parts.
+UNKNOWN: Floors = ((-1, None),)
+"""The floors of a run whose strengths never change, where nothing lower is known."""
+
+
+def convergence(color: str, floors: Floors = UNKNOWN) -> list[Plot]:
+    """Return the plots of F − F* and of the certificate; `floors` as for `gap`."""
+    return [
+        Plot(GAP, (Curve("objective", GAP.label, color),), floors=floors),
+        Plot(CERTIFICATE, (Curve("certificate", "certificate", GREY),)),
+    ]
+
+
+def gap(history: pd.DataFrame, floors: Floors = UNKNOWN) -> pd.Series:
+    """Return F − F* of every epoch; NaN where it is not finite or within the rounding of F.
+
+    F* is the lowest objective of the history under the same strengths, or that of `floors` if it is lower.
+    """
+    after, known = np.array(floors, dtype=float).T
+    # A second row of an epoch is the same iterate under the strengths that follow.
+    problem = np.searchsorted(after, history["epoch"]) + history["epoch"].duplicated() - 1
+    F = history["objective"].where(np.isfinite(history["objective"]))
+    above = F - np.fmin(F.groupby(problem).transform("min"), known[problem])
+    return above.where(above > 1e-14 * F.abs())
+
+
+def objective(color: str, history: pd.DataFrame, **terms: str) -> list[Plot]:
+    """Return the plot of the objective with those of its parts that are not 0 throughout.
 
     Parameters
     ----------
     color : str
         The colour of the sum.
-    history : DataFrame, optional
+    history : DataFrame
         A history with the columns `PARTS`.
     **terms : str
         Names of parts that differ from those in `PARTS`.
     """
-    parts = [] if history is None else [column for column in PARTS if history[column].any()]
-    curves = (
-        Curve(column, terms.get(column, PARTS[column][0]), PARTS[column][1], dash=True) for column in parts
-    )
-    return [Plot(OBJECTIVE, (Curve("objective", "objective" if parts else "", color), *curves))]
+    curves = [
+        Curve(column, terms.get(column, name), shade, dash=True)
+        for column, (name, shade) in PARTS.items()
+        if history[column].any()
+    ]
+    return [Plot(OBJECTIVE, (Curve("objective", "objective", color), *curves))]
 
 
 def uses(
@@ -202,9 +242,10 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
     -------
     plotly Figure
     """
-    history = thin(history)
+    rows = history
     figure = make_subplots(rows=len(plots), cols=1, shared_xaxes=True, vertical_spacing=0.09)
     for row, plot in enumerate(plots, 1):
+        history = thin(rows if plot.floors is None else rows.assign(objective=gap(rows, plot.floors)))
         drawn = [curve for curve in plot.curves if curve.column in history]
         for curve in drawn:
             y = history[curve.column].to_numpy()
@@ -216,6 +257,8 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
                 marker={"size": 4, "color": curve.color},
                 line={"color": curve.color, "width": 2, "dash": "dot" if curve.dash else None},
                 hovertemplate="%{y:,d}" if y.dtype.kind == "i" else "%{y:.5g}",
+                # It is not computed after every epoch.
+                connectgaps=curve.column == CERTIFICATE.name,
             )
             figure.add_trace(line, row=row, col=1)
             if curve.level is not None:

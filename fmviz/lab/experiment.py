@@ -179,6 +179,10 @@ class Experiment:
         """Return the strengths of the epoch after `epoch`."""
         return {name: getattr(self, name) for name in STRENGTHS} | Schedule(self.changes).after(epoch)
 
+    def under(self, strengths: Mapping[str, float]) -> Experiment:
+        """Return the experiment with these strengths from the start on."""
+        return replace(self, changes=(), **dict[str, Any](strengths))
+
     def changed(self, epoch: int, **strengths: float) -> Experiment:
         """Return the experiment with other strengths after an epoch.
 

@@ -11,5 +11,18 @@ from .search import grid as grid
 from .search import search_lambda as search_lambda
 from .search import walk as walk
 from .search import weakest as weakest
+from .selection import HALVES as HALVES
+from .selection import STARTS as STARTS
+from .selection import frequency_table as frequency_table
+from .selection import iterate_selection as iterate_selection
+from .selection import selection_frequencies
 
-__all__ = ["PathPoint", "Probe", "find_lambda", "iterate_path", "lambda_max", "regularization_path"]
+__all__ = [
+    "PathPoint",
+    "Probe",
+    "find_lambda",
+    "iterate_path",
+    "lambda_max",
+    "regularization_path",
+    "selection_frequencies",
+]

@@ -25,6 +25,14 @@ function nearest(xs, x) {
 }
 
 const finite = Number.isFinite;
+
+// F − F*: what objectives are above the lowest under the same strengths, or above a floor known elsewhere.
+function gaps(ys, epochs, floors) {
+  const problem = (at) => floors.findLastIndex(([after]) => epochs[at] > after);
+  const least = floors.map(([, known]) => (finite(known) ? known : Infinity));
+  ys.forEach((y, at) => finite(y) && (least[problem(at)] = Math.min(least[problem(at)], y)));
+  return ys.map((y, at) => (y - least[problem(at)] > 1e-14 * Math.abs(y) ? y - least[problem(at)] : 0));
+}
 const short = (x) => (Number.isInteger(x) && Math.abs(x) < 1e9 ? grouped(x).replace("-", "−") : number(x, 4));
 
 // Stacked curves, each with separate numbers, or with columns of its owner.
@@ -33,7 +41,7 @@ class Chart {
     this.spec = spec;
     this.owner = owner;
     this.box = make("div", "chart", parent);
-    this.box.style.setProperty("--wide", spec.rows.length > 1 ? "1.7" : "1");
+    this.box.style.setProperty("--wide", spec.rows.length > 1 && !spec.rows[0].floors ? "1.7" : "1");
     const head = make("div", "chart-head", this.box);
     make("div", "chart-title", head).textContent = spec.title;
     this.values = make("div", "values", head);
@@ -42,6 +50,7 @@ class Chart {
         const entry = make("span", "readout", this.values);
         make("span", "dash", entry).style.background = one.color;
         make("span", "", entry).textContent = one.name;
+        one.floors = row.floors;
         return { one, row, value: make("b", "", entry), more: make("span", "", entry) };
       }),
     );
@@ -53,9 +62,10 @@ class Chart {
     this.svg.addEventListener("pointerleave", () => owner.point(null));
   }
 
-  numbers({ x, y, column }) {
+  numbers({ x, y, column, floors }) {
     const { columns } = this.owner;
-    return { xs: x || columns[this.owner.x] || [], ys: y || columns[column] || [] };
+    const ys = y || columns[column] || [];
+    return { xs: x || columns[this.owner.x] || [], ys: floors ? gaps(ys, columns.epoch, floors) : ys };
   }
 
   point(event) {
@@ -120,7 +130,7 @@ class Chart {
   row(row, top, height, width, across) {
     const lines = row.series.map((one) => ({ one, ...this.numbers(one) }));
     const levels = row.series.map((one) => one.level).filter(finite);
-    const all = lines.flatMap(({ ys }) => ys.filter(finite)).concat(levels);
+    const all = lines.flatMap(({ one, ys }) => ys.filter((y) => finite(y) && (y > 0 || !one.floors))).concat(levels);
     draw("rect", { x: 0, y: top, width, height, class: "ground" }, this.svg);
     if (!all.length) return;
     let low = row.zero ? 0 : Math.min(...all);
@@ -134,7 +144,7 @@ class Chart {
     const inner = height - INSET.top - INSET.bottom;
     const down = (value) => top + INSET.top + (1 - Math.min(1, (scale(value) - low) / (high - low))) * inner;
     if (log)
-      for (let decade = Math.ceil(low); decade <= high; decade++) {
+      for (let decade = Math.ceil(low); decade <= high; decade += Math.ceil((high - low) / 4)) {
         const y = down(10 ** decade);
         draw("line", { x1: 0, x2: width, y1: y, y2: y, class: "decade" }, this.svg);
       }

@@ -172,6 +172,7 @@ def chart_of(title: str, plots: Iterable[Plot]) -> dict[str, Any]:
             "zero": plot.zero,
             "log": plot.metric.axis == "log",
             "top": plot.metric.limits[1] or 0.0,
+            "floors": plot.floors,
         }
         for plot in plots
     ]
@@ -211,12 +212,12 @@ def names_in(charts: Iterable[Mapping[str, Any]], x: str) -> list[str]:
 
 
 def row_of(record: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
-    """Return some values of a record, rounded to six digits."""
-    return [rounded(record.get(name)) for name in names]
+    """Return some values of a record, rounded to six digits; the objective to those that F − F* needs."""
+    return [rounded(record.get(name), 15 if name == "objective" else 6) for name in names]
 
 
-def rounded(value: Any) -> float | int | None:
-    """Return a number rounded to six digits; None if it is not finite."""
+def rounded(value: Any, digits: int = 6) -> float | int | None:
+    """Return a number rounded to some digits; None if it is not finite."""
     if isinstance(value, int | np.integer):
         return int(value)
-    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{digits}g}")

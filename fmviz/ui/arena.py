@@ -222,10 +222,14 @@ def page(
     start: int | None = None,
     charts: Sequence[Any] = (),
     notes: Sequence[str] = (),
+    more: Sequence[tuple[str, Picture]] = (),
     program: str = "",
     starts: Starts | None = None,
 ) -> str:
-    """Return models of several regularizers as a page, with a slider for λ, or for epochs without a start."""
+    """Return models of several regularizers as a page, with a slider for λ, or for epochs without a start.
+
+    `more` pictures, each with its heading, stand below.
+    """
     dataset = load_dataset(base.dataset)
     if start is not None:
         panels = {
@@ -246,7 +250,7 @@ def page(
             "regularizer": ", ".join(each.label for each in chosen),
         }
     )
-    return report.page(title, messages, [("", picture)], settings=settings, program=program)
+    return report.page(title, messages, [("", picture), *more], settings=settings, program=program)
 
 
 def _epochs(plan: PathPlan, view: TaskView) -> dict[str, list[FactorFrame]]:

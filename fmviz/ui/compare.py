@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.figures import palette
+from fmviz.figures.training import CONVERGENCE, gap
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
@@ -49,6 +51,7 @@ from fmviz.lab.search.strength_path import (
     trace,
 )
 from fmviz.lab.store import RunStore, StoredRun, store
+from fmviz.lab.store.lowest import lowest
 from fmviz.lab.store.table import (
     differing,
     in_words,
@@ -607,11 +610,17 @@ def _side_by_side(table: pd.DataFrame) -> None:
 
 def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.DataFrame) -> None:
     st.subheader("Curves")
-    histories = [
-        (_name(*group), str(run.settings.get("regularizer", "?")), pd.DataFrame(runs.trace(run.id)))
-        for group in groups
-        for run in group
-    ]
+    histories, least = [], dict[float, str]()
+    for name, run in ((_name(*group), run) for group in groups for run in group):
+        history = pd.DataFrame(trace := runs.trace(run.id))
+        with contextlib.suppress(ValueError):  # Settings of another version.
+            known = lowest(run.experiment, trace, run.data_hash, run.id)
+            if trace and (value := known[-1].value) is not None:
+                history["gap"] = gap(history, [(each.after, each.value) for each in known])
+                words = known[-1].sentence.replace("this run", "one of these runs")
+                if value not in least or "one of these" in words:
+                    least[value] = words
+        histories.append((name, str(run.settings.get("regularizer", "?")), history))
     offered = [name for name in _CURVES if any(name in h and len(h) for *_, h in histories)]
     if len({_objective(run) for group in groups for run in group}) > 1:
         # Objectives of different Ω or λ are different functions.
@@ -621,15 +630,24 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         curve = widgets.choose_metric(settings, "curve", "Curve", offered, width=260)
-        words = {"epoch": "Epochs", "seconds": "Seconds"}
-        widgets.param(settings, "x", "Against", labels=words)
-    figure = figures.overlay(histories, curve, settings["x"])
-    alt = f"{curve.label} of {len(histories)} runs against {words[settings['x']].lower()}."
-    chart(figure, key="compare_curves", alt=alt)
-    # The saved page has no dashes to distinguish runs of one regularizer.
-    colors = palette.method_colors([name for name, *_ in histories])
-    figure.for_each_trace(lambda trace: trace.update(line={"color": colors[trace.name], "dash": None}))
-    picture = Picture(charts=[chart_of_figure(curve.label, figure)])
+        axes = {"epoch": "Epochs", "seconds": "Seconds"}
+        widgets.param(settings, "x", "Against", labels=axes)
+    # Objectives of different problems have no common axis.
+    shown = CONVERGENCE if curve == OBJECTIVE else (curve,)
+    label = " and ".join(metric.label for metric in shown)
+    alt = f"{label} of {len(histories)} runs against {axes[settings['x']].lower()}."
+    chart(figures.overlay(histories, *shown, x=settings["x"]), key="compare_curves", alt=alt)
+    source = next(iter(least.values()), "")
+    if len(least) > 1:
+        source = f"F* is the lowest objective known for the problem of each run, of {len(least)} problems."
+    if curve == OBJECTIVE:
+        st.caption(plain(source))
+    # The saved page has no dashes that could tell runs of one regularizer apart.
+    colors, charts = palette.method_colors([name for name, *_ in histories]), []
+    for metric in shown:
+        figure = figures.overlay(histories, metric, x=settings["x"])
+        figure.for_each_trace(lambda trace: trace.update(line={"color": colors[trace.name], "dash": None}))
+        charts.append(chart_of_figure(metric.label, figure))
     tables = [("What differs", differences.to_dict("records"))]
-    make = partial(page, "Runs side by side", [alt], [("", picture)], tables=tables)
+    make = partial(page, "Runs side by side", [alt], [("", Picture(charts=charts))], tables=tables)
     widgets.save_page("compare_runs_page", make, "runs")

@@ -38,8 +38,6 @@ from fmviz.lab.search.strength_path import (
 from fmviz.lab.store.table import SOLVED
 from fmviz.metrics import (
     COLUMNS,
-    OBJECTIVE,
-    SUPPORT_F1,
     USED_FEATURES,
     USED_INTERACTIONS,
     Metric,
@@ -47,7 +45,7 @@ from fmviz.metrics import (
 from fmviz.paths import accepted_range, grid
 from fmviz.stage.pictures import chart_of_figure
 from fmviz.typography import typeset
-from fmviz.ui import arena, navigation, shell, widgets
+from fmviz.ui import arena, navigation, path_pairs, shell, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
@@ -108,6 +106,8 @@ PARTS = (
     "start",
     "stop",
     "charts",
+    "select",
+    "select_stop",
     "fit",
     "exports",
     "extend",
@@ -115,7 +115,6 @@ PARTS = (
 EXPERT = ("order", "lambda_w", "lambda_p", "validation", "suggest")
 _SHOWN = "fmviz:path:shown"
 _STYLE = """<style>
-.st-key-cards_path.st-key-cards_path {grid-template-columns: repeat(auto-fill, minmax(12.5rem, 1fr))}
 [class*="st-key-path_box"] .katex-display {margin: 0; font-size: 0.95em}
 [class*="st-key-path_box"] .katex-display > .katex > .katex-html {white-space: normal}
 </style>"""
@@ -293,7 +292,7 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
 # -------------------------------------------------------------------------------------------------- result
 
 
-_LARGE, _SMALL, _MATRIX = 200, 132, 300
+_LARGE, _MATRIX = 300, 300
 
 
 def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: TaskView) -> None:
@@ -401,15 +400,18 @@ def _page(plan: PathPlan, view: TaskView, table: pd.DataFrame, metric: Metric, s
     """Return the path as a page: its curves and, where possible, matrices."""
     charts = [
         chart_of_figure(shown.label, figures.path(table, shown))
-        for shown in (USED_INTERACTIONS, USED_FEATURES, OBJECTIVE, metric)
+        for shown in (USED_INTERACTIONS, USED_FEATURES, metric)
     ]
     drawable = all(map(_drawable, view.items))
+    names = plan.regularizers if drawable else ()
+    more = [picture for name in names for picture in path_pairs.saved(plan, view, name, strength)]
     return arena.page(
         "A path along λ",
         plan.base,
         arena.models_along(plan, view, plan.lambdas) if drawable else {},
         start=plan.lambdas.index(strength),
         charts=charts,
+        more=more,
         program=path_program(plan),
     )
 
@@ -429,34 +431,29 @@ def _charts(
     view: TaskView,
 ) -> None:
     chosen = None if picked is None else (str(picked["regularizer"]), float(picked["lambda_sparse"]))
-    last = next(other for other in (SUPPORT_F1, OBJECTIVE) if other.name in table and other != metric)
-    large, cells = st.container(), shell.cards("path")
-    panels: list[tuple[Metric, figures.Against]] = [
-        (metric, "used_interactions"),
-        *((other, "lambda_sparse") for other in (metric, USED_INTERACTIONS, USED_FEATURES, last)),
-    ]
-    for shown, x in panels:
-        small = x == "lambda_sparse"
-        figure = figures.path(
-            table,
-            shown,
-            x=x,
-            chosen=chosen,
-            ends=(plan.lambdas[0], plan.lambdas[-1]),
-            mark=chosen and chosen[1] if small else settings["target"] or None,
-            matched=sought,
-            small=small,
-            height=_SMALL if small else _LARGE,
-        )
-        key, alt = f"path_{shown.name}_{x}", figures.describe_path(table, shown, x)
-        with (cells if small else large).container(gap="xsmall"):
-            if small:
-                st.caption(f"**{plain(shown.label)}** against λ")
-            if view.state.active:
-                curves(figure, key=key, alt=alt, live=True)
-            else:
-                pick = partial(_pick, settings, f"{key}_chart")
-                chart(figure, key, alt, on_select=pick, selection_mode="points")
+    figure = figures.path(
+        table,
+        metric,
+        x="used_interactions",
+        chosen=chosen,
+        ends=(plan.lambdas[0], plan.lambdas[-1]),
+        mark=settings["target"] or None,
+        matched=sought,
+        height=_LARGE,
+    )
+    key, alt = (
+        f"path_{metric.name}_used_interactions",
+        figures.describe_path(table, metric, "used_interactions"),
+    )
+    if view.state.active:
+        curves(figure, key=key, alt=alt, live=True)
+    else:
+        pick = partial(_pick, settings, f"{key}_chart")
+        chart(figure, key, alt, on_select=pick, selection_mode="points")
+    if chosen is not None and all(map(_drawable, view.items)):
+        own = () if sought is None else sought[(sought["regularizer"] == chosen[0]) & ~sought["nearest"]]
+        band = (float(own["λ"].iloc[0]), float(own["strongest"].iloc[0])) if len(own) else None
+        path_pairs.draw(settings, plan, view, *chosen, band)
 
 
 def _pick(settings: Settings, key: str) -> None:

@@ -43,7 +43,7 @@ def test_changes_are_marked_where_their_epoch_ended(history):
     assert words == {4: "λ = 0.1", 8: "λ = 0.05, λₚ = 0.01"}
     assert change_words(CHANGED, 7) == {4: "λ = 0.1"}
     for x in ("epoch", "seconds"):
-        for plots in (training.objective("red"), training.uses()):
+        for plots in (training.convergence("red"), training.uses()):
             figure = mark_epochs(training.curves(history, plots, x), history, x, words)
             assert [shape.x0 for shape in figure.layout.shapes] == pytest.approx(history[x][[4, 8]].tolist())
             assert [note.text for note in figure.layout.annotations] == list(words.values())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
+from fmviz.figures import pairs
 from fmviz.figures import strength_path as figures
 from fmviz.figures.palette import regularizer_color
 from fmviz.metrics import OBJECTIVE, RMSE, USED_INTERACTIONS
@@ -60,3 +62,26 @@ def test_a_growing_path_is_drawn_over_its_whole_range():
     assert low < 0.001 < 1000 < high
     (series,) = chart["rows"][0]["series"]
     assert (len(series["x"]), chart["xlog"], chart["x"]) == (1, True, "λ")
+
+
+def test_true_pairs_are_in_colour_and_the_strongest_have_labels():
+    W, truth = np.triu(np.arange(64.0).reshape(8, 8), 1), np.zeros((8, 8))
+    truth[[0, 6], [1, 7]] = 1.0
+    figure = pairs.weights([0.1, 1.0], [W, 0.5 * W], [*"abcdefgh"], "red", truth=truth, mark=0.1)
+    others, true, *labelled = figure.data
+    assert (others.name, true.name, true.line.color) == ("other pairs", "true pairs", "red")
+    assert (len(others.x), set(true.text)) == (3 * 22, {"a × b"})
+    assert [trace.name for trace in labelled] == ["g × h", "f × h", "f × g", "e × h", "e × g"]
+    assert [trace.line.color == "red" for trace in labelled] == [True, *[False] * 4]
+    assert [note.text for note in figure.layout.annotations] == [trace.name for trace in labelled]
+    assert list(labelled[0].y) == [55.0, 27.5]
+
+
+def test_frequencies_are_a_symmetric_matrix_and_a_strip_over_strengths():
+    places = pd.MultiIndex.from_tuples([(0, 1), (1, 2)])
+    table = pd.DataFrame([[0.5, 0.2], [1.0, 0.9]], places, [0.1, 1.0])
+    (heat,) = pairs.frequency_matrix(table[0.1], ["a", "b", "c"]).data
+    assert np.array_equal(heat.z, [[NAN, 0.5, 0], [0.5, NAN, 1], [0, 1, NAN]], equal_nan=True)
+    strip = pairs.frequency_strip(table, ["a", "b", "c"], truth=np.eye(3)[[1, 0, 2]], mark=0.1)
+    assert list(strip.layout.yaxis.ticktext) == ["b × c", "<b>a × b</b>"]
+    assert (strip.data[0].z.tolist(), list(strip.data[0].x)) == ([[1.0, 0.9], [0.5, 0.2]], [-1.0, 0.0])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fmviz.figures import training
-from fmviz.metrics import LOSS, RMSE
+from fmviz.metrics import LOSS, OBJECTIVE, RMSE
 
 
 def frame(n: int, **columns: object) -> pd.DataFrame:
@@ -36,14 +36,13 @@ def names(figure) -> list[str]:
     return [trace.name for trace in figure.data]
 
 
-def objective(history, x="epoch", parts=False, **terms):
-    plots = training.objective("red", history if parts else None, **terms)
-    return training.curves(history, plots, x, revision="a")
+def objective(history, x="epoch", **terms):
+    return training.curves(history, training.objective("red", history, **terms), x, revision="a")
 
 
 def test_parts_are_drawn_unless_they_are_zero():
-    assert names(objective(frame(30), parts=True)) == ["objective", "loss", "λ Ω(P)", "λₚ ‖P‖²"]
-    other = objective(frame(30), parts=True, penalty_p="λ_tr ‖W‖_tr")
+    assert names(objective(frame(30))) == ["objective", "loss", "λ Ω(P)", "λₚ ‖P‖²"]
+    other = objective(frame(30), penalty_p="λ_tr ‖W‖_tr")
     assert names(other) == ["objective", "loss", "λ Ω(P)", "λ_tr ‖W‖_tr"]
 
 
@@ -52,7 +51,9 @@ def test_parts_are_drawn_unless_they_are_zero():
     [([100.0, 1.0], True), ([10.0, 1.0], False), ([100.0, 0.0], False), ([1e9, -1.0], False)],
 )
 def test_the_axis_is_logarithmic_only_where_that_helps(values, log):
-    assert (objective(frame(2, objective=np.array(values))).layout.yaxis.type == "log") is log
+    plots = [training.Plot(OBJECTIVE, (training.Curve("objective", "", "red"),))]
+    figure = training.curves(frame(2, objective=np.array(values)), plots)
+    assert (figure.layout.yaxis.type == "log") is log
 
 
 def recovery(history):
@@ -67,7 +68,7 @@ def test_a_value_that_is_not_finite_does_not_break_the_axis():
 
 
 def test_at_most_two_thousand_points_with_both_ends():
-    figure = objective(frame(100_000), parts=True)
+    figure = objective(frame(100_000))
     assert all(len(trace.x) <= 2_000 for trace in figure.data)
     assert (figure.data[0].x[0], figure.data[0].x[-1]) == (0, 99_999)
 
@@ -104,3 +105,16 @@ def test_zoom_survives_new_points_but_not_another_axis():
         objective(frame(n), x).layout.uirevision for n, x in ((5, "epoch"), (50, "epoch"), (5, "seconds"))
     ]
     assert revisions == ["a:epoch", "a:epoch", "a:seconds"]
+
+
+def test_convergence_is_drawn_above_the_lowest_objective_known_for_each_problem():
+    history = pd.DataFrame({"epoch": [0, 1, 2, 3, 4], "objective": [9.0, 5.0, 8.0, 6.0, np.inf]})
+    assert training.gap(history).tolist()[:4] == pytest.approx([4.0, np.nan, 3.0, 1.0], nan_ok=True)
+    # After epoch 1 strengths change; another run has reached 5.5 under the later ones.
+    course = pd.concat([history[:2], history[1:2].assign(objective=9.5), history[2:]], ignore_index=True)
+    above = training.gap(course, [(-1, None), (1, 5.5)])
+    assert above.tolist() == pytest.approx([4.0, np.nan, 4.0, 2.5, 0.5, np.nan], nan_ok=True)
+    long = frame(100, certificate=0.5 ** np.arange(100.0))
+    figure = training.curves(long, training.convergence("red"))
+    assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", "log")
+    assert list(figure.data[0].y[:-1]) == pytest.approx((long["objective"] - 0.1).tolist()[:-1])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
@@ -38,6 +39,7 @@ from fmviz.lab.store import (
 from fmviz.lab.store import runs as runs_module
 from fmviz.lab.store import store as process_store
 from fmviz.lab.store.database import LAYOUT, Database
+from fmviz.lab.store.lowest import lowest, same_problem
 from fmviz.lab.store.packing import pack_parameters, pack_records, spark, unpack_parameters, unpack_records
 from fmviz.lab.store.rescue import damages, salvage
 from fmviz.lab.store.stored_run import this_process
@@ -132,6 +134,35 @@ def test_finished_runs_are_found_by_their_settings(store):
     store.grow(store.begin(other), Growth([record(1)], status="stopped"))
     finished = store.finished([SMALL.digest, other.digest])
     assert {digest: run.status for digest, run in finished.items()} == {SMALL.digest: "converged"}
+
+
+def test_the_lowest_objective_is_known_over_solvers_and_starts_of_one_problem(store, monkeypatch):
+    monkeypatch.setattr("fmviz.lab.store.lowest.store", lambda: store)
+    base = Experiment(dataset="monks1", loss="logistic")
+    others = [
+        replace(base, solver="pgd", seed=3, start="informed", max_epochs=7),
+        replace(base, validation=0.2),
+        replace(base, lambda_sparse=0.5),
+        replace(base, rank=2),
+        base.changed(0, lambda_w=0.1),
+    ]
+    for number, experiment in enumerate(others):
+        run = store.begin(experiment)
+        store.grow(run, Growth([record(1) | {"objective": 3.0 - number}], data_hash="abc"))
+    assert [run.experiment for run in same_problem(base, "abc")] == others[:1]
+    assert not same_problem(base, "other data")
+    history = [record(epoch) | {"objective": 5.0 - epoch} for epoch in range(4)]
+    (end,) = lowest(base, history, "abc")
+    assert (end.value, end.source) == (2.0, "this run at epoch 3")
+    (end,) = lowest(base, history[:2], "abc")
+    assert (end.value, end.source) == (3.0, "another run, with PGD")
+    # A change of strengths makes another problem, and its change back the same one again.
+    changed = base.changed(1, lambda_sparse=9.0).changed(2, lambda_sparse=base.lambda_sparse)
+    assert [(each.after, each.value) for each in lowest(changed, history, "")] == [
+        (-1, 2.0),
+        (1, 3.0),
+        (2, 2.0),
+    ]
 
 
 def test_only_one_resumes_a_run_that_was_cut_off(store):

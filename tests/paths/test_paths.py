@@ -11,7 +11,7 @@ from fmviz.datasets import make_sparse_interactions
 from fmviz.engine import drive
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget
-from fmviz.paths import choose, grid, iterate_path, walk, weakest
+from fmviz.paths import choose, grid, iterate_path, iterate_selection, walk, weakest
 from fmviz.paths.validation import default_folds
 
 X, Y, W = make_sparse_interactions(200, 20, 2, 5, random_state=0)
@@ -208,3 +208,19 @@ def test_bad_input_of_paths_is_a_sentence(given, words):
     if not {"orders", "lambdas"} & given.keys():
         with pytest.raises(ValueError, match=words):
             list(fmviz.find_lambda(np.eye(3), np.ones(3), 1, **given))
+
+
+def test_true_pairs_are_selected_from_every_half_and_start_and_a_stop_ends_it():
+    settings = {"lambda_p": 0.1, "random_state": 0}
+    X, y, W = make_sparse_interactions(300, d_true=12, b=3, d_noise=8, random_state=0)
+    table = fmviz.selection_frequencies(X, y, [0.2, 0.1], starts=2, halves=3, **settings)
+    true = {(i, j) for i, j in np.argwhere(np.triu(W))}
+    assert set(table.index[table[0.1] == 1.0]) == true
+    assert (list(table), table.attrs["paths"]) == ([0.1, 0.2], 6)
+    assert set(np.unique(table * 6).round(9)) <= set(range(7))
+    again = fmviz.selection_frequencies(X, y, [0.1, 0.2], starts=2, halves=3, **settings)
+    assert again.equals(table)
+    with pytest.raises(ValueError, match="halves = 0"):
+        fmviz.selection_frequencies(X, y, [0.1], halves=0)
+    problem = build_problem(X, y, lambda_p=0.1)
+    assert not [*iterate_selection(problem, [0.1], should_stop=lambda: True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
 from typing import Any
 from unittest.mock import Mock
@@ -58,6 +60,20 @@ def test_runs_of_two_seeds_and_another_method(store, sentences):
     assert not [what for what in table.index if re.search("[a-z]_[a-z]", what)]
     sentences(app, "compare", "several runs")
     app.selectbox(key="compare_curve").set_value("validation_rmse").run()
+
+
+def test_runs_of_one_problem_are_drawn_above_its_lowest_objective(store):
+    base = Experiment(**SMALL)
+    runs = [tasks.manager().start(dataclasses.replace(base, solver=name)).id for name in ("pcd", "pbcd")]
+    app = page("compare", runs=",".join(runs))
+    assert "the lowest objective known for this problem: one of these runs" in words(app)
+    drawn = json.loads(app.get("plotly_chart")[0].proto.spec)
+    assert [drawn["layout"][axis]["title"]["text"] for axis in ("yaxis", "yaxis2")] == [
+        "F − F*",
+        "Certificate",
+    ]
+    other = tasks.manager().start(dataclasses.replace(base, lambda_sparse=0.5)).id
+    assert "the problem of each run, of 2 problems" in words(page("compare", runs=f"{runs[0]},{other}"))
 
 
 def test_runs_on_other_data_are_shown(store, sentences):

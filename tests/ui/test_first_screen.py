@@ -87,7 +87,7 @@ AFTER_A_RUN = {
     "path": (
         "path?dataset=monks1&points=3&penalties=ti,cs&run=1",
         ".st-key-path_point",
-        (".st-key-path_used_interactions_lambda_sparse .js-plotly-plot",),
+        (".st-key-path_validation_auc_used_interactions .js-plotly-plot",),
     ),
     "prox": ("prox", ".picture canvas", (".st-key-prox_log2lambda", ".picture canvas")),
     "geometry": ("geometry", ".st-key-geometry_ti .js-plotly-plot", (".st-key-geometry_ti .js-plotly-plot",)),

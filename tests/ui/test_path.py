@@ -61,6 +61,18 @@ def test_a_path_is_run_chosen_from_and_repeated(store, sentences):
     sentences(app, "path", "a chosen strength")
 
 
+def test_weights_are_drawn_along_the_path_and_frequencies_once_asked_for(store, sentences):
+    app = open_page("path", **SMALL, run="1", at="0.01")
+    app.run()
+    assert len(app.get("plotly_chart")) == 2
+    finish(app, "path_select")
+    assert len(app.get("plotly_chart")) == 4
+    assert "of 10 paths on halves of the training rows select" in words(app)
+    sentences(app, "path", "frequencies of pairs")
+    choose(app, path_who="cs")
+    assert len(app.get("plotly_chart")) == 2, "another regularizer has paths of its own"
+
+
 def test_other_settings_make_it_stale_and_what_stays_is_kept(store, sentences):
     app = open_page("path", **SMALL, run="1")
     app.run()
@@ -164,10 +176,10 @@ def test_from_the_example_to_a_run(page, server, wait_idle, shoot):
     page.get_by_text("No path yet").wait_for()
     page.get_by_role("button", name="Run 20 fits").click()
     page.get_by_text("20 of 20 fits in").wait_for(timeout=120_000)
-    page.locator(".st-key-path_used_interactions_lambda_sparse .main-svg").first.wait_for()
+    page.locator(".st-key-path_weights .main-svg").first.wait_for()
     wait_idle(page)
     # A point of a curve is chosen by a click.
-    dots = page.locator(".st-key-path_used_interactions_lambda_sparse .scatterlayer .trace").nth(2)
+    dots = page.locator(".st-key-path_validation_auc_used_interactions .scatterlayer .trace").nth(2)
     dots.locator("path.point").nth(1).click(force=True)
     page.wait_for_url("**at=0.001**")
     assert parse_qs(urlsplit(page.url).query)["at"] == ["0.001"]

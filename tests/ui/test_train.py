@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from unittest.mock import Mock
 
@@ -60,6 +61,31 @@ def test_play_trains_to_the_end_and_shows_what_came_out(open_train, manager):
     assert enabled(app) == {"play", "reset", "reseed"}
     assert address(app)["run"] == job.id
     assert job.view().message in words(app)
+
+
+def test_the_page_keeps_rows_out_by_default_and_a_link_says_what_it_always_said(open_train):
+    app = open_train()
+    assert app.session_state["fmviz:train:validation"] == 0.1
+    (chart,) = (c for c in stage(app)["stage"]["charts"] if c["title"] == "RMSE")
+    assert [series["name"] for series in chart["rows"][0]["series"]] == ["training", "validation"]
+    assert open_train(dataset="planted_interactions").session_state["fmviz:train:validation"] == 0.0
+
+
+def test_another_solver_trains_the_same_problem_and_is_drawn_beside(open_train, store, sentences):
+    app = press(open_train(**SMALL), "train_play")
+    (job,) = tasks.manager().jobs()
+    assert f"this run at epoch {job.view().epoch}" in words(app)
+    assert not app.get("plotly_chart")
+    press(app, "train_rival").run()
+    rival = tasks.manager().jobs()[-1].experiment
+    assert rival == dataclasses.replace(job.experiment, solver=rival.solver)
+    (chart,) = app.get("plotly_chart")
+    drawn = json.loads(chart.proto.spec)["data"]
+    assert [trace["yaxis"] for trace in drawn] == ["y", "y", "y2", "y2"]
+    assert drawn[0]["name"] == "PCD, this run"
+    assert drawn[1]["name"].startswith(rival.solver.label)
+    assert "Convergence" in [c["title"] for c in stage(app)["stage"]["charts"]]
+    sentences(app, "train", "another solver")
 
 
 def test_step_advances_one_epoch(open_train, sentences):

@@ -25,8 +25,8 @@ from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.metrics import COLUMNS, Metric
-from fmviz.paths import Order, iterate_path, onwards, walk
-from fmviz.paths.path import path_solver
+from fmviz.paths import Order, iterate_path, iterate_selection, onwards, walk
+from fmviz.paths.path import FALL, path_solver
 
 _Fit = TypeVar("_Fit")
 
@@ -190,18 +190,13 @@ def in_rounds(streams: Sequence[Iterator[_Fit]], should_stop: Callable[[], bool]
 def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
     experiment = plan.method(regularizer)
     run = Run.prepare(experiment)
-    fits: dict[str, Any] = {
-        "solver": experiment.solver,
-        "budget": Budget(experiment.max_epochs, tol=experiment.tol, report_every=None),
-        "init_scale": experiment.init_scale,
-        "random_state": [experiment.seed, 1],
-        "should_stop": should_stop,
-    }
-    order = onwards(run.problem) if plan.order == "onwards" else plan.order
+    fits = _along(plan, run) | {"random_state": [experiment.seed, 1], "should_stop": should_stop}
     points = (
         (point for _, point in walk(run.problem, plan.lambdas, **fits))
         if experiment.start == "warm"
-        else iterate_path(run.problem, plan.lambdas, orders=(order,), start=experiment.start, **fits)
+        else iterate_path(
+            run.problem, plan.lambdas, orders=(_order(plan, run),), start=experiment.start, **fits
+        )
     )
     for point in points:
         record = point.record()
@@ -211,6 +206,39 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
             record | run.measure(point.snapshot.parameters),
             point.snapshot.parameters if kept else None,
         )
+
+
+def _along(plan: PathPlan, run: Run) -> dict[str, Any]:
+    """Return the keywords common to all paths of a plan."""
+    experiment = run.experiment
+    return {
+        "solver": experiment.solver,
+        "budget": Budget(experiment.max_epochs, tol=experiment.tol, report_every=None),
+        "init_scale": experiment.init_scale,
+    }
+
+
+def _order(plan: PathPlan, run: Run) -> Order:
+    return onwards(run.problem) if plan.order == "onwards" else plan.order
+
+
+def selections(
+    plan: PathPlan, regularizer: str, should_stop: Callable[[], bool] = never
+) -> Iterator[np.ndarray]:
+    """Yield the pairs used by paths of a regularizer on halves of the rows; see `iterate_selection`."""
+    run = Run.prepare(plan.method(regularizer))
+    fits = _along(plan, run)
+    # Warm fits follow the grid upwards from an informed start.
+    warm = run.experiment.start == "warm"
+    yield from iterate_selection(
+        run.problem,
+        plan.lambdas,
+        random_state=[plan.base.seed, 2],
+        should_stop=should_stop,
+        **fits | {"budget": replace(fits["budget"], fall=FALL)},
+        orders=("up" if warm else _order(plan, run),),
+        start="informed" if warm else run.experiment.start,
+    )
 
 
 def fit_words(fit: Any) -> str:

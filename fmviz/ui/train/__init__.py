@@ -4,6 +4,7 @@
 # isort: off
 from fmviz.ui.train.why_zero import WHY
 from fmviz.ui.train.outliers import SET_ASIDE
+from fmviz.ui.train.solvers import SOLVERS
 from fmviz.ui.train.interactions import PAIRS
 from fmviz.ui.train.panels import CONFUSION, OBJECTIVE, USES, PREDICTION, RECOVERY, Panel
 # isort: on

@@ -177,7 +177,7 @@ _VIEW: tuple[Setting, ...] = (
 
 PARTS = (
     *("settings", *panels.PARTS, "exports"),
-    *("play", "pause", "step", "stop", "reset", "reseed", "suggest", "forget"),
+    *("play", "pause", "step", "stop", "reset", "reseed", "suggest", "forget", "rival"),
 )
 _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"

@@ -20,6 +20,8 @@ from fmviz.lab.background.job import JobView
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
+from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.store.lowest import Lowest, lowest
 from fmviz.metrics import RMSE, USED_BASES, Metric
 from fmviz.stage import Mark
 from fmviz.ui.charts import chart
@@ -104,6 +106,13 @@ class Scene:
         """The records of the run, empty before its start."""
         return () if self.view is None else self.view.history
 
+    @cached_property
+    def lowest(self) -> list[Lowest]:
+        """The lowest objectives known for the problems of the run."""
+        run = self.run
+        data = "" if run is None or run.dataset is None else data_hash(run.dataset)
+        return lowest(self.experiment, self.history, data, "" if run is None else run.id)
+
     @property
     def machine(self) -> Model:
         """The model, with parameters estimated by the run."""
@@ -151,10 +160,13 @@ class Panel:
 
 
 def _objective(scene: Scene) -> list[figures.Plot]:
+    color = regularizer_color(scene.experiment.regularizer.name)
+    if not scene.parts:
+        return figures.convergence(color, [(each.after, each.value) for each in scene.lowest])
     notation = scene.machine.notation
     return figures.objective(
-        regularizer_color(scene.experiment.regularizer.name),
-        pd.DataFrame(scene.history) if scene.parts else None,
+        color,
+        pd.DataFrame(scene.history),
         penalty_p=notation.shrinkage_term,
         penalty_sparse=notation.penalty_term,
     )
@@ -177,7 +189,12 @@ def _recovery(scene: Scene) -> list[figures.Plot]:
     return figures.recovery(("support_f1",) if known else ())
 
 
-OBJECTIVE = Panel("objective", "Objective", "curves", plots=_objective)
+OBJECTIVE = Panel(
+    "objective",
+    lambda scene: "Objective" if scene.parts else "Convergence",
+    "curves",
+    plots=_objective,
+)
 USES = Panel("sparsity", "What the model uses", "curves", plots=_uses)
 PREDICTION = Panel(
     "prediction",

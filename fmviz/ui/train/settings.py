@@ -148,6 +148,8 @@ EXPERT = (
     *("step", "stop", "reseed", "suggest"),
 )
 """Controls hidden in Simple; rank, regularizer, strength, Play, Pause and Reset remain."""
+# Default share of validation rows, unless the data set suggests one.
+_HELD_OUT = 0.1
 _SEEN = "fmviz:train:dataset"
 _NOTE = "fmviz:train:suggested"
 # Settings that depend on the model.
@@ -259,8 +261,10 @@ def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) 
 
 
 def _suggested(dataset: str, model: str | Model) -> Experiment:
-    """Return the suggested experiment, with an informed start."""
-    return following_data(dataclasses.replace(suggested(dataset, model), start="informed"))
+    """Return the suggested experiment, with an informed start and rows for validation."""
+    wanted = suggested(dataset, model)
+    share = wanted.validation or _HELD_OUT
+    return following_data(dataclasses.replace(wanted, start="informed", validation=share))
 
 
 def draw_suggested(settings: Settings) -> None:

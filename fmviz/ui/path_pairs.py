@@ -1,0 +1,142 @@
+"""The second row of λ-path: weights of pairs along λ, and how often each pair is selected."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from fmviz.engine.penalties import PENALTIES
+from fmviz.figures import pairs as figures
+from fmviz.figures.palette import regularizer_color
+from fmviz.lab.background.task import TaskState, TaskView
+from fmviz.lab.background.tasks import manager
+from fmviz.lab.runner import load_dataset, truth_of
+from fmviz.lab.search.strength_path import PathPlan, selections
+from fmviz.paths import HALVES, STARTS, frequency_table
+from fmviz.stage import CodesFrame, Panel, encode_codes
+from fmviz.stage.pictures import Picture, chart_of_figure
+from fmviz.ui import widgets
+from fmviz.ui.charts import chart
+from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings
+from fmviz.ui.watching import failure, watch
+
+_PATHS = STARTS * HALVES
+# From this share of the paths on, a pair counts as selected whatever the half.
+_STABLE = 0.9
+
+
+def draw(
+    settings: Settings,
+    plan: PathPlan,
+    view: TaskView,
+    name: str,
+    strength: float,
+    band: tuple[float, float] | None,
+) -> None:
+    """Draw the weights of a regularizer along λ, and how often its paths select each pair.
+
+    `band` is the range of λ with about the target number of pairs.
+    """
+    label, key = PENALTIES[name].label, f"selection:{plan.digest}:{name}"
+    task = manager().get(key)
+    first, second = st.columns(2, gap="medium")
+    with first:
+        target = f"; shaded: about {settings['target']:,} pairs" if band else ""
+        st.markdown(f"**Weights of pairs**, {label}{target}")
+        figure = _weights(plan, view, name, strength, band)
+        chart(figure, "path_weights", f"The weights of the strongest pairs of {label} against λ.")
+    with second:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f"**How often each pair is selected**, {label}", width="content")
+            widgets.action(
+                settings,
+                "select",
+                f"Run {_PATHS} paths",
+                icon=":material/repeat:",
+                type="tertiary" if task is not None else "secondary",
+                disabled=task is not None and task.state.active,
+                on_click=manager().submit,
+                args=(key, partial(selections, plan, name)),
+                help=f"Stability selection: {HALVES} random halves of the training rows, {STARTS} starts on "
+                "each, warm-started along λ. What chance selects differs from half to half.",
+            )
+            if task is not None and task.state.active:
+                widgets.stop(settings, task, name="select_stop", shortcut=None)
+        if task is not None:
+            watch(
+                task,
+                partial(_draw_frequencies, plan, strength),
+                lambda view: (f"{len(view.items)} of {_PATHS} paths.", len(view.items) / _PATHS),
+                lambda view: len(view.items),
+            )
+
+
+def _draw_frequencies(plan: PathPlan, strength: float, view: TaskView) -> None:
+    if view.state is TaskState.FAILED:
+        failure(view)
+    if view.items:
+        table, words = _frequencies(plan, view, strength)
+        names, truth = table.attrs["names"], truth_of(load_dataset(plan.base.dataset))
+        square, strip = st.columns([2, 3])
+        chart(figures.frequency_matrix(table[strength], names), "path_selected", words, place=square)
+        figure = figures.frequency_strip(table, names, truth=truth, mark=strength)
+        chart(figure, "path_selected_along", "The pairs selected most, along λ.", place=strip)
+        st.caption(plain(f"{words} True pairs are bold." if truth is not None else words))
+
+
+def _frequencies(plan: PathPlan, view: TaskView, strength: float) -> tuple[pd.DataFrame, str]:
+    """Return the frequencies of the paths that are done, and what they say at one λ."""
+    dataset = load_dataset(plan.base.dataset)
+    table = frequency_table(view.items, plan.lambdas, dataset.feature_names)
+    stable, truth = table.index[table[strength] >= _STABLE], truth_of(dataset)
+    words = (
+        f"At λ = {strength:.4g}, at least {_STABLE:.0%} of {len(view.items)} paths on halves of the training "
+        f"rows select {len(stable):,} pairs"
+    )
+    if truth is not None:
+        hits = sum(bool(truth[pair]) for pair in stable)
+        words += f", {hits:,} of them true; {np.count_nonzero(np.triu(truth, 1)):,} are true"
+    return table, f"{words}."
+
+
+def _weights(
+    plan: PathPlan,
+    view: TaskView,
+    name: str,
+    mark: float | None = None,
+    band: tuple[float, float] | None = None,
+) -> go.Figure:
+    fits = [fit for fit in view.items if fit.experiment.regularizer.name == name]
+    fits.sort(key=lambda fit: fit.experiment.lambda_sparse)
+    dataset = load_dataset(plan.base.dataset)
+    return figures.weights(
+        [fit.experiment.lambda_sparse for fit in fits],
+        [fit.parameters.P @ fit.parameters.P.T for fit in fits],
+        dataset.feature_names,
+        regularizer_color(name),
+        truth=truth_of(dataset),
+        mark=mark,
+        band=band,
+    )
+
+
+def saved(plan: PathPlan, view: TaskView, name: str, strength: float) -> list[tuple[str, Picture]]:
+    """Return pictures of the weights of a regularizer, and of the frequencies of its pairs where known."""
+    label, task = PENALTIES[name].label, manager().get(f"selection:{plan.digest}:{name}")
+    figure = _weights(plan, view, name)
+    figure.data = [trace.update(showlegend=True) for trace in figure.data[-figures.LABELLED :]]
+    pictures = [("", Picture(charts=[chart_of_figure(f"{label}: weights of the strongest pairs", figure)]))]
+    if task is not None and (paths := task.view()).items:
+        table, words = _frequencies(plan, paths, strength)
+        names, start = table.attrs["names"], plan.lambdas.index(strength)
+        codes = [encode_codes(figures.square(table[at], len(names)), True) for at in table]
+        frames = [CodesFrame(*own, f"λ = {at:.4g}") for own, at in zip(codes, table, strict=True)]
+        panel = Panel(f"{label}: share of paths", frames, gram_label="share")
+        picture = Picture([panel], names, scale=1.0, along="values of λ", start=start, omitted=words)
+        pictures.append((f"How often each pair is selected, {label}", picture))
+    return pictures
