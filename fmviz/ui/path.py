@@ -451,8 +451,10 @@ def _charts(
         pick = partial(_pick, settings, f"{key}_chart")
         chart(figure, key, alt, on_select=pick, selection_mode="points")
     if chosen is not None and all(map(_drawable, view.items)):
-        own = () if sought is None else sought[(sought["regularizer"] == chosen[0]) & ~sought["nearest"]]
-        band = (float(own["λ"].iloc[0]), float(own["strongest"].iloc[0])) if len(own) else None
+        band = None
+        if sought is not None:
+            own = sought[(sought["regularizer"] == chosen[0]) & ~sought["nearest"]]
+            band = next(zip(own["λ"], own["strongest"], strict=True), None)
         path_pairs.draw(settings, plan, view, *chosen, band)
 
 
