@@ -139,7 +139,7 @@ def test_a_result_that_cannot_be_kept_is_printed(command, tmp_path):
 
 
 def test_what_is_unknown_is_refused(command):
-    assert "there are made_up" in command("paper", "nothing", code=2).err
+    assert "available: made_up" in command("paper", "nothing", code=2).err
     assert "n_jobs = 0" in command("paper", "made_up", "--jobs", "0", code=2).err
 
 

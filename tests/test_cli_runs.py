@@ -101,9 +101,9 @@ def test_deleted_runs_are_gone(runs, store):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (["show", "alpha"], "several runs whose ids begin with 'alpha'"),
-        (["show", "nix"], "no run whose id begins with 'nix'"),
-        (["show", ""], "no run whose id begins with ''"),
+        (["show", "alpha"], "Several runs have ids that start with 'alpha'"),
+        (["show", "nix"], "No run has an id that starts with 'nix'"),
+        (["show", ""], "No run has an id that starts with ''"),
         (["list", "--limit", "0"], "--limit 0 is too small"),
     ],
 )

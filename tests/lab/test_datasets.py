@@ -452,7 +452,7 @@ def made_up(data_folder):
 def test_what_is_missing_is_said(name, folder, made_up, monkeypatch):
     first, *others = FILES[folder]
     (made_up / folder / first).unlink()
-    with pytest.raises(ValueError, match=rf"lacks {first}\. (Download|Make) .* folder named {folder},"):
+    with pytest.raises(ValueError, match=rf"lacks {first}\. (Download|Create) .* folder named {folder},"):
         load(name)
     for other in others:
         (made_up / folder / other).unlink()
@@ -485,8 +485,8 @@ def test_compressed_files_are_read(name, folder, ending, made_up):
         ("ml100k/u.data", "1\t1\tgood\t0\n", "invalid literal for int.*good"),
         ("ml100k/u.user", USERS.replace("24", "old"), "invalid literal for int.*old"),
         ("ml100k/u.item", FILM_LINES.replace("01-Jan-1994", "01-Jan-19xx"), "invalid literal"),
-        ("rcv1/rcv1_train.binary", "", r"it must hold rows with the labels -1 and \+1 alone"),
-        ("rcv1/rcv1_train.binary", "0 1:1\n+1 2:1\n", r"it must hold rows with the labels -1 and \+1 alone"),
+        ("rcv1/rcv1_train.binary", "", r"its labels must be -1 and \+1"),
+        ("rcv1/rcv1_train.binary", "0 1:1\n+1 2:1\n", r"its labels must be -1 and \+1"),
         ("rcv1/rcv1_train.binary", "+1 1:1 x\n", ""),
         ("rcv1/rcv1_train.binary", "+1 0:1\n", ""),
         ("rcv1/rcv1_train.binary", "+1 47237:1\n", ""),
@@ -503,7 +503,7 @@ def test_what_is_wrong_with_a_file_is_said(place, text, message, made_up):
     folder, file = place.split("/")
     write(made_up / folder, **{file: text})
     name = next(name for name, other in FOLDERS.items() if other == folder)
-    with pytest.raises(ValueError, match=rf"{file} cannot be read: .*{message}.*(Download|Make)"):
+    with pytest.raises(ValueError, match=rf"{file} cannot be read: .*{message}.*(Download|Create)"):
         load(name, **({"side_features": True} if folder == "ml100k" else {}))
 
 

@@ -268,7 +268,7 @@ def test_sentences_have_the_sign_the_size_and_the_unit():
     )
     assert wording.prediction(0.2) == 101.0
     assert wording.probability(0.3) is None
-    assert "cancels" in wording.pair(0, 3, 0.0)
+    assert "cancel" in wording.pair(0, 3, 0.0)
 
 
 def test_log_odds_are_told_for_the_logistic_loss_alone():
@@ -282,7 +282,7 @@ def test_log_odds_are_told_for_the_logistic_loss_alone():
     hinge = words_of(X, ("a", "b"), ("a", "b"), task="binary", loss="squared_hinge")
     assert hinge.pair(0, 1, -1.0).endswith("the score for “+1” falls by 1.")
     assert hinge.probability(0.0) is None
-    assert "no probability" in hinge.why_no_probability()
+    assert "not a probability" in hinge.why_no_probability()
 
 
 def test_a_table_of_ones_own_is_told_in_its_own_units(rng):

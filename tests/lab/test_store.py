@@ -167,7 +167,7 @@ def test_the_lowest_objective_is_known_over_solvers_and_starts_of_one_problem(st
 
 def test_only_one_resumes_a_run_that_was_cut_off(store):
     run = store.begin(SMALL)
-    with pytest.raises(ValueError, match=f"Run {run} is running; runs that are interrupted"):
+    with pytest.raises(ValueError, match=f"Run {run} is running; only interrupted runs"):
         store.claim(run)
     store.grow(run, Growth([record(e) for e in range(4)], checkpoint=Checkpoint(2, 0.2, 0.1, {})))
     cut_off(store, run)
@@ -186,7 +186,7 @@ def test_settings_of_another_version_are_refused_when_they_are_used(store):
         connection.execute("UPDATE runs SET experiment = '{\"warp\": 9}' WHERE id = ?", (run,))
     (stored,) = store.runs()
     assert stored.settings == {"warp": 9}
-    with pytest.raises(ValueError, match=r"not those of this fmviz: Unknown setting 'warp'"):
+    with pytest.raises(ValueError, match=r"belong to another version of fmviz .*: Unknown setting 'warp'"):
         _ = stored.experiment
 
 
@@ -196,7 +196,7 @@ def test_stores_of_a_newer_version_are_refused(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreError, match="written by a later fmviz"):
+    with pytest.raises(StoreError, match="written by a later version of fmviz"):
         RunStore(path)
 
 

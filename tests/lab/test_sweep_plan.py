@@ -70,7 +70,7 @@ def test_suggestions_fill_in_what_is_not_said():
 @pytest.mark.parametrize(
     ("plan", "sentence"),
     [
-        ({"sede": 3}, "A sweep has no part 'sede'; its parts are title"),
+        ({"sede": 3}, "Unknown part 'sede' of a sweep; available: title"),
         ({"seeds": "three"}, "seeds = 'three'; give a number of seeds"),
         ({"seeds": []}, "This sweep has 0 fits"),
         ({"seeds": 0}, "This sweep has 0 fits"),
@@ -104,7 +104,7 @@ def test_bad_plans_get_a_sentence(plan, sentence):
 
 @pytest.mark.parametrize("text", ["[[", "{", "= 3"])
 def test_what_is_no_plan_is_answered_with_an_example(text):
-    with pytest.raises(ValueError, match=r"This is no sweep[\s\S]*\[grid\]"):
+    with pytest.raises(ValueError, match=r"This is not a sweep[\s\S]*\[grid\]"):
         SweepPlan.from_text(text)
 
 
