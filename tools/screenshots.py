@@ -72,8 +72,8 @@ PICTURES = (
         "interactions",
         "data",
         1500,
-        ("Try the example", "Train, and read the pairs in words"),
-        "In features:",
+        ("Try the example", "Train and describe pairs in words"),
+        "Pairs of features used:",
     ),
     Picture("sweeps", "sweeps", 1100, ("Run 72 fits",), "72 of 72 fits in"),
     Picture("compare", "compare", 1000, ("Start the comparison",), "Copy as Python"),
@@ -137,15 +137,16 @@ def film_of_arena(page: Page, roll: Callable[[float], None]) -> None:
 
 
 def film_of_data(page: Page, roll: Callable[[float], None]) -> None:
-    """Upload a CSV, press one button, and scroll through the sentences."""
+    """Load the example, press one button, and scroll through the sentences."""
     roll(1)
-    page.locator("input[type=file]").first.set_input_files(ROOT / "sample_data" / "bike.csv")
-    page.get_by_text("Train, and read the pairs").first.wait_for(timeout=SETTLE_MS)
+    page.get_by_text("Try the example", exact=True).first.click()
+    train = page.get_by_role("button", name="Train and describe pairs in words").first
+    train.wait_for(timeout=SETTLE_MS)
     roll(2.5)
-    page.get_by_text("Train, and read the pairs").first.click()
+    train.click()
     page.get_by_text("Read it by").first.wait_for(timeout=RESULT_MS)
     roll(4)
-    page.get_by_text("In features:").first.wait_for(timeout=RESULT_MS)
+    page.get_by_text("Pairs of features used:").first.wait_for(timeout=RESULT_MS)
     roll(2)
     for _ in range(8):
         page.get_by_test_id("stMain").evaluate("(main) => main.scrollBy(0, 60)")
