@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from fmviz.engine.models import MODELS, Model
+from fmviz.engine.models import Model
 from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.settings import ParamSpec
@@ -233,9 +233,7 @@ def suggest(settings: Settings, linked: bool) -> None:
         return
     kept = settings.as_dict(*NAMES)
     own = experiment_of(settings).model if model == settings["model"] else model
-    # A link without a start means the original default, a random start.
-    fresh = _suggested if not (linked and given) or MODELS[model].multi_output else suggested
-    wanted = fresh(dataset, own)
+    wanted = _suggested(dataset, own)
     new = _settings_of(wanted)
     _take(settings, wanted)
     st.session_state.pop(_NOTE, None)
