@@ -98,16 +98,19 @@ def test_values_can_be_compared_hashed_pickled_and_not_written_to(value):
         (lambda: get_model("convex_fm", {"diagonal": "yes"}), "diagonal = 'yes' is neither True nor False"),
         (lambda: PCD(anderson=-1), "anderson = -1 must be a whole number"),
         # Parameters beside a value.
-        (lambda: get_loss(Huber(2), {"delta": 3}), r"Huber\(delta=2.0\) has .* leave delta out, .*'huber'"),
-        (lambda: get_penalty(TI(), {"axis": "rows"}), r"TI\(axis='columns'\) has .* the name 'ti'"),
-        (lambda: get_model(HigherOrder(), {"order": 4}), r"HigherOrder\(order=3\) has"),
+        (
+            lambda: get_loss(Huber(2), {"delta": 3}),
+            r"Huber\(delta=2.0\) already has .* omit delta, .*'huber'",
+        ),
+        (lambda: get_penalty(TI(), {"axis": "rows"}), r"TI\(axis='columns'\) already has .* the name 'ti'"),
+        (lambda: get_model(HigherOrder(), {"order": 4}), r"HigherOrder\(order=3\) already has"),
         (
             lambda: get_solver(PCD(anderson=5), {"order": "columns"}),
-            r"PCD\(anderson=5\) has .* leave order out",
+            r"PCD\(anderson=5\) already has .* omit order",
         ),
         (lambda: bound(loss=Huber(2), loss_param=3.0), r"Huber\(delta=2.0\) already has parameters"),
         (lambda: fmviz.prox(TI(), X, 0.1, axis="rows"), r"TI\(axis='columns'\) already has parameters"),
-        (lambda: fmviz.why_not(TI(), regularizer_params={"axis": "rows"}), "leave axis out"),
+        (lambda: fmviz.why_not(TI(), regularizer_params={"axis": "rows"}), "omit axis"),
     ],
 )
 def test_what_is_not_known_or_allowed_is_named_with_a_way_out(make, words):

@@ -442,11 +442,11 @@ WIDE = sp.csr_array((np.ones(2), ([0, 1], [0, 199_999])), shape=(2, 200_000))
         (lambda: QR.predict(Design(np.eye(7)), NOTHING["machine"]), "with P instead of W"),
         (
             lambda: build_problem(WIDE, [1.0, -1.0], model="qr", regularizer="l1"),
-            r"needs 16 matrices of .*5.12 TB, and 100 MB are free",
+            r"needs 16 matrices of .*5.12 TB, but only 100 MB are free",
         ),
         (
             lambda: MODELS["convex_fm"].check_size(100_000, 30),
-            "rank = 30 and 100,000 features need 768 MB, and 100 MB are free",
+            "rank = 30 and 100,000 features need 768 MB, but only 100 MB are free",
         ),
     ],
 )

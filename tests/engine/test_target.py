@@ -56,7 +56,7 @@ def test_what_is_no_target_is_refused(y, words):
 
 
 def test_one_label_is_no_target():
-    with pytest.raises(ValueError, match=r"one class only, 'ham'; .* Add rows of the other class"):
+    with pytest.raises(ValueError, match=r"one class only, 'ham'; .* Add rows of another class"):
         Target.of_labels(["ham", "ham"])
 
 
@@ -123,8 +123,8 @@ def test_probabilities_of_classes_sum_to_one():
 @pytest.mark.parametrize(
     ("y", "loss", "words"),
     [
-        ([[1, 1], [-1, 3], [1, 1], [1, 1]], "logistic", "y contains 3, but loss 'logistic' wants labels"),
-        (np.zeros(3), "squared", r"y has shape \(3,\); X has 4 rows"),
+        ([[1, 1], [-1, 3], [1, 1], [1, 1]], "logistic", "y contains 3, but loss 'logistic' needs labels"),
+        (np.zeros(3), "squared", r"y has shape \(3,\), but X has 4 rows"),
         (np.zeros((2, 4)), "squared", r"y has shape \(2, 4\)"),
         ([0, 1, 0, 1], "logistic", "y contains 0, but loss 'logistic' needs labels -1 and \\+1"),
         ([1, -1, 1, 3], "squared_hinge", "y contains 3"),

@@ -406,7 +406,7 @@ WRONG = {
         ({"lambda_sparse": 1.0}, "lambda_sparse = 1 has no penalty term"),
         ({"rank": -1}, "rank = -1"),
         ({"init_scale": 0.1}, r"init_scale = 0.1 does not apply .* starts from 0"),
-        ({"regularizer": "ti"}, "is a function of W"),
+        ({"regularizer": "ti"}, "is a function only of W"),
         ({"solver": "pcd"}, "only on the eigenvalues"),
         ({"solver_params": {"bases": 0}}, "bases = 0"),
         ({"solver_params": 3}, "must be a dict"),
@@ -561,7 +561,7 @@ def test_orders_beyond_the_number_of_features_are_left_out():
     # With M − 1 dummy features there are enough.
     assert MACHINE(model=SHARED, augment=True, max_iter=3).fit(X[:, :2], Y).w_.size == 2
     problem = {"model": "expansion", "model_params": {"kernel": "anova", "degree": 3, "coefficients": "ones"}}
-    with pytest.raises(ValueError, match=r"degree 3, but the data have 2 .* Choose degree = 2 or less"):
+    with pytest.raises(ValueError, match=r"degree 3, but the data have only 2 .* Choose degree = 2 or less"):
         build_problem(X[:, :2], Y, regularizer="l2", **problem)
 
 

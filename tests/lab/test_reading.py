@@ -102,7 +102,7 @@ def test_weights_of_pairs_are_mixed_differences_of_predictions(name):
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_PAIRS))
 def test_a_model_without_pairs_says_so(name):
-    with pytest.raises(ValueError, match="has no weights of pairs"):
+    with pytest.raises(ValueError, match="and no weights of pairs"):
         pairs_of(*fitted(name))
 
 

@@ -181,7 +181,7 @@ def test_a_stopped_search_has_no_last_word():
     [
         (lambda: fmviz.regularization_path(X, Y, [-1.0]), "lambdas = -1"),
         (lambda: fmviz.regularization_path(X, Y, [1.0], validation=(X[:, :3], Y)), "3 features"),
-        (lambda: fmviz.regularization_path(X, Y, [1.0], validation=(X, Y[:3])), "one value a row"),
+        (lambda: fmviz.regularization_path(X, Y, [1.0], validation=(X, Y[:3])), "one value per row"),
         (lambda: next(fmviz.find_lambda(X, Y, 10, (20, 30))), "does not contain the target"),
         (lambda: next(fmviz.find_lambda(X, Y, -3)), "target_interactions = -3"),
     ],

@@ -55,7 +55,7 @@ READ = {
     ),
     "27_excel_title.csv": (
         "ignored number word number",
-        r"left out \('Quarterly yield report'\).*\[mm\].*at the end was dropped \('Sum' …\)",
+        r"dropped \('Quarterly yield report'\).*\[mm\].*at the end was dropped \('Sum' …\)",
     ),
     "27c_comments.csv": ("number number word number", "2 lines of comments at the beginning were dropped"),
     **{f"28_{form}.csv": ("date number number", "") for form in (*DATES, "time")},

@@ -190,7 +190,7 @@ def test_a_link_with_a_data_set_alone_takes_its_suggestion(open_train, dataset):
         ),
         (
             {"model": "qr"},
-            "100 features needs 16 matrices of 100 × 100, 1.28 MB, and 1 MB are free",
+            "100 features needs 16 matrices of 100 × 100, 1.28 MB, but only 1 MB are free",
             *("fix", "train_model", "fm"),
         ),
     ],

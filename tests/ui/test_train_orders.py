@@ -218,7 +218,7 @@ def test_sizes_and_overflows_are_sentences(open_train, manager, monkeypatch):
     assert "grows exponentially" in words(app)
     monkeypatch.setattr("fmviz.engine.models.base.available_bytes", lambda: 1e3)
     app = open_train(**HOFM)
-    assert "rank = 3 for each of 2 orders and 4 features need 1.15 kB, and 1 kB are free" in words(app)
+    assert "rank = 3 for each of 2 orders and 4 features need 1.15 kB, but only 1 kB are free" in words(app)
     assert app.button(key="train_play").disabled
 
 

@@ -264,8 +264,8 @@ class CD(PCD):
         if not penalty.smooth:
             return WhyNot(
                 "not_smooth",
-                f"CD takes plain gradient steps, but {penalty.label} has no gradient at 0, "
-                "exactly at the zeros of P. Use "
+                f"CD takes plain gradient steps, but {penalty.label} has no gradient at the zeros "
+                "of P. Use "
                 + ("PCD or PBCD, which take" if penalty.separable else "nmAPGD, which takes")
                 + " proximal steps.",
             )
