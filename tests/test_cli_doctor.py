@@ -50,7 +50,7 @@ def test_what_the_kernel_refuses_is_told_and_files_are_read_all_the_same(path):
     assert lines[-1] == "Everything works."
     # What is left is read only by who may watch the other processes.
     assert [line for line in lines if "reader" in line][:5] == [
-        "--  reader   can read the run store or other files of yours, which Landlock would prevent",
+        "--  reader   can read the run store or other personal files, which Landlock would prevent",
         "--  reader   can write, truncate or delete files, which Landlock or a mount namespace would prevent",
         "--  reader   can change the permissions of files, which a mount namespace would prevent",
         "ok  reader   cannot use the network",

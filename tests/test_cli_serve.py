@@ -53,7 +53,7 @@ def test_it_becomes_the_server(became, tmp_path, command, monkeypatch):
 @pytest.mark.parametrize("name", ["FMVIZ_MEMORY", "FMVIZ_UPLOADS"])
 def test_limits_that_are_none_are_refused(monkeypatch, became, command, name):
     monkeypatch.setenv(name, "much")
-    assert f"{name} is 'much'; give a number with its unit" in command("serve", code=2).err
+    assert f"{name} is 'much'; give a number with a unit" in command("serve", code=2).err
 
 
 def test_the_entry_page_of_an_installed_package(monkeypatch, tmp_path):

@@ -242,7 +242,7 @@ def test_a_page_is_small_keeps_exact_zeros_and_says_what_it_leaves_out():
     assert header["names"] == [f"</script>{j}" for j in kept_rows]
     kept = header["panels"][0]["frames"]
     assert 1 < len(kept) <= 60
-    assert f"{len(kept)} of 100 epochs are here" in page
+    assert f"Shows {len(kept)} of 100 epochs" in page
     for frame in kept:
         values = np.frombuffer(body, np.float32, 6_000, frame["at"]).reshape(200, 30)
         np.testing.assert_array_equal(values == 0, P[kept_rows] == 0)

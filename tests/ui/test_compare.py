@@ -98,7 +98,7 @@ def test_matrices_stand_beside_the_errors_and_what_is_not_reached_is_said(store)
     assert [panel["title"] for panel in sent["panels"]][1:] == ["ℓ₁", "TI"]
     table = app.dataframe[-1].value
     assert list(table["interactions"].between(10, 15)) == [False, True]
-    assert f"ℓ₁: no model with 10 to 15 pairs found; the nearest have {table['instead'][0]}." in words(app)
+    assert f"ℓ₁: no model with 10 to 15 pairs; closest: {table['instead'][0]}." in words(app)
 
 
 def test_a_visit_opens_with_the_shipped_result_of_every_seed(store):
@@ -129,7 +129,7 @@ def test_without_a_truth_supports_are_compared_with_the_best_one(store):
     reference = table["label"][table["F1"].eq(1.0).groupby(table["label"]).transform("all")].iloc[0]
     other = ({"ℓ₁", "TI"} - {reference}).pop()
     times = (table["F1"][table["label"] == other] >= FOUND).sum()
-    who = f"{other} finds the pairs of {reference}" if times else f"none finds the pairs of {reference}"
+    who = f"{other} recovers the pairs of {reference}" if times else f"none recovers the pairs of {reference}"
     assert f"With about 10 pairs, {who} (F1 ≥ 0.95)" in said
 
 

@@ -72,7 +72,7 @@ def test_pasted_text():
     assert "Paste a matrix" in test.info[0].value
     press(test, "prox_example")
     choose(test, prox_matrix="1 2\n3 x")
-    assert test.error[0].value == "Row 2, column 2 holds 'x', which is not a number. Your text is kept."
+    assert test.error[0].value == "Row 2, column 2: 'x' is not a number. Your text is kept."
     assert test.text_area(key="prox_matrix").value == "1 2\n3 x"
     assert address(test)["matrix"] == "1 2\n3 x"
     choose(test, prox_matrix="1 2\n3 4")
