@@ -121,7 +121,7 @@ class _CrossValidated:
             return None
         return (
             "Validation prefers no interactions: of all strengths tried (path_), those with P = 0 have the "
-            "least loss on rows kept out."
+            "least loss on held-out rows."
         )
 
 

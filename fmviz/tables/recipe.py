@@ -175,14 +175,14 @@ def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
     if recipe.group not in source.columns or recipe.group in recipe.targets:
         others = [name for name in source.columns if name not in recipe.targets]
         raise ValueError(
-            f"The group {recipe.group!r} is no column besides the target. Choose one of "
+            f"The group {recipe.group!r} is not a column other than the target. Choose one of "
             f"{quoted(others, 20) or 'a table with more columns'}, or none."
         )
     codes = source.columns[recipe.group].factorize(use_na_sentinel=False)[0]
     if codes.max(initial=0) == 0:
         raise ValueError(
-            f"All rows have the same {recipe.group}, so that none can be kept out. Choose another group "
-            "column, or none."
+            f"All rows have the same {recipe.group}: no rows can be held out. Choose another group column, or "
+            "none."
         )
     return np.asarray(codes)
 

@@ -66,7 +66,11 @@ def test_the_group_is_no_feature_unless_chosen():
 
 def test_a_group_that_is_none_is_refused():
     source, recipe = decided(csv_bytes(frame().assign(same="x")))
-    for group, sentence in (("z", "'z' is no column besides"), ("y", "'y' is no"), ("same", "same same")):
+    for group, sentence in (
+        ("z", "'z' is not a column"),
+        ("y", "'y' is not a column"),
+        ("same", "All rows have the same same"),
+    ):
         with pytest.raises(ValueError, match=sentence):
             encode(source, recipe.grouped(group))
 

@@ -192,7 +192,7 @@ class Average:
         better = bool(gain.mean() > error)
         compared = "better than" if better else "worse than" if gain.mean() < -error else "about as good as"
         words = (
-            f"Averaged over {draws} samples of a Bayesian machine, predictions of the rows kept out are "
+            f"On held-out rows, predictions averaged over {draws} samples of a Bayesian machine are "
             f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, "
             f"{abs(gain.mean()) / (error or 1.0):.1f} standard errors apart."
         )

@@ -73,7 +73,7 @@ class ByColumns:
 
     @property
     def compared(self) -> str:
-        """The first error of the machine, beside those of the baselines; empty without rows kept out."""
+        """The first error of the machine and of the baselines; empty without held-out rows."""
         if not self.errors:
             return ""
         rows, metric, *_ = self.errors[0]
@@ -130,7 +130,7 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
     groups, target, rows = run.row_groups[1], Target.of(y), []
     of = "" if groups is None else f" of {len(np.unique(groups)):,} {run.dataset.group}"
     for name, f in known.items():
-        row: dict[str, Any] = {f"on {y.size:,} rows{of} kept out": name}
+        row: dict[str, Any] = {f"on {y.size:,} held-out rows{of}": name}
         for metric, value in measured(target.kind, Predictions(target, f)).items():
             scale, title = METRICS[metric].within(run.dataset.unit)
             title += run.dataset.contrast if metric == "auc" else ""
