@@ -181,7 +181,8 @@ def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
     codes = source.columns[recipe.group].factorize(use_na_sentinel=False)[0]
     if codes.max(initial=0) == 0:
         raise ValueError(
-            f"All rows have the same {recipe.group}: none can be held out. Choose another group column, or none."
+            f"All rows have the same {recipe.group}: none can be held out. Choose another group column or "
+            "none."
         )
     return np.asarray(codes)
 
