@@ -8,12 +8,12 @@ import time
 from dataclasses import replace
 
 import pytest
+from fmviz.lab.papers.results import Kept, kept_results
 
 from fmviz.__main__ import main
 from fmviz.cli import COMMANDS, paper
 from fmviz.lab import papers
 from fmviz.lab.papers import Artefact, Result, Statement
-from fmviz.lab.papers.results import Kept, kept_results
 from fmviz.lab.store import RunStore, default_path
 
 

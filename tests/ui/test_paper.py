@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fmviz.lab.papers.results import keep_result, kept_results, last_kept
 from inline_executor import InlineExecutor
 from streamlit.testing.v1 import AppTest
 from ui import driving
@@ -18,7 +19,6 @@ from fmviz.figures import papers as figures
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.papers import ARTEFACTS, BUDGETS, Result, base, results
-from fmviz.lab.papers.results import keep_result, kept_results, last_kept
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 

@@ -1,52 +1,45 @@
-"""Figures and tables of papers: what is declared of them, and the results of their reproductions."""
+"""Artefacts, the figures and tables of papers: their declarations, and how one is reproduced and judged."""
 
 from __future__ import annotations
 
-import time
+import hashlib
+import json
 import tomllib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import version
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from fmviz.checked import checked
+import fmviz
 from fmviz.engine.blas import each_on_one_thread
-from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.courses import cut_short
-from fmviz.lab.papers.judging import Finding, Row, Said, Tables, Verdict, rows_where, verdict
-from fmviz.lab.papers.reproduction import Reproduction, Settings, Stopped, Work
+from fmviz.lab.papers import Check, Result, Row, Statement, Tables
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import versions
 from fmviz.lab.values import plain
+from papers.courses import cut_short
+from papers.judging import Finding, Said, rows_where, verdict
+from papers.reproduction import Reproduction, Settings, Work
 
-State = Literal["running", "complete", "stopped"]
 Judge = Callable[[Tables, Settings], Iterable[Finding]]
 
-# Seconds from one result of a run to the next; a chart that is drawn more often flickers.
-PAUSE = 3.0
 BUDGETS = ("quick", "full")
+FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Statement:
-    """Something that the paper says, which our run puts to the test.
+class Claim(Statement):
+    """A statement of a paper, and how it is judged.
 
     Attributes
     ----------
-    key : str
-        Its name in the artefact.
-    text, where : str
-        What is said, and the place in the paper.
     measured : str
         The sentence of a check, in which numbers stand by their names in braces.
     ranges : mapping of str to (low, high)
@@ -56,75 +49,14 @@ class Statement:
         Which objectives must have come to rest before their runs end, as `cut_short` has it.
     """
 
-    key: str
-    text: str
-    where: str
     measured: str = ""
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     at_rest: str = ""
 
 
 @dataclass(frozen=True)
-class Check:
-    """What our run says to a statement, in one case of it, with a sentence of numbers."""
-
-    statement: str
-    case: str
-    verdict: Verdict
-    measured: str
-
-
-@dataclass(frozen=True)
-class Result:
-    """A run of an artefact, finished or growing; all of it plain data.
-
-    Attributes
-    ----------
-    artefact, budget, settings
-        What was run, with all settings in force.
-    tables : mapping of str to list of dict
-        The numbers.
-    checks : tuple of Check
-        What they say to the statements.
-    data, versions : mapping of str to str
-        Digests of the data sets; versions of Python and of packages.
-    differences : tuple of str
-        What differs from the paper: as declared, and as noticed in this run.
-    seconds : float
-        Wall time; after a break, with that of the runs before.
-    state, message : {"running", "complete", "stopped"}, str
-        Whether there is more to come, and what is being done.
-    done, total : int
-        Pieces of work.
-    """
-
-    artefact: str
-    budget: str
-    settings: Mapping[str, Any]
-    tables: Tables
-    checks: tuple[Check, ...]
-    data: Mapping[str, str]
-    differences: tuple[str, ...]
-    versions: Mapping[str, str]
-    seconds: float
-    state: State
-    message: str
-    done: int
-    total: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
-        return plain(asdict(self))
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Result:
-        """Read what `to_dict` wrote; raise ValueError if something is missing or unknown."""
-        return checked(cls, given)
-
-
-@dataclass(frozen=True)
 class Artefact:
-    """A figure or table of a paper, with everything that is needed to make it again.
+    """A figure or table of a paper, with everything needed to reproduce it.
 
     Attributes
     ----------
@@ -132,7 +64,7 @@ class Artefact:
         ``<paper>_<figure>``.
     paper, title : str
         Reference, and what is shown.
-    statements : tuple of Statement
+    statements : tuple of Claim
         What the paper says about it.
     differences : tuple of str
         What our protocol does otherwise, or had to decide.
@@ -164,7 +96,7 @@ class Artefact:
     name: str
     paper: str
     title: str
-    statements: tuple[Statement, ...]
+    statements: tuple[Claim, ...]
     differences: tuple[str, ...]
     settings: Mapping[str, Any]
     budgets: Mapping[str, Mapping[str, Any]]
@@ -201,7 +133,7 @@ class Artefact:
                 checks.append(Check(statement.key, case, verdict(holds), words))
         return checks
 
-    def _doubt(self, statement: Statement, case: str, tables: Tables, settings: Settings) -> str:
+    def _doubt(self, statement: Claim, case: str, tables: Tables, settings: Settings) -> str:
         """Return why a run settles nothing in a case, as the beginning of a sentence, or ``""``."""
         for name, (low, high) in statement.ranges.items():
             if (min(settings[name]), max(settings[name])) != (low, high):
@@ -218,27 +150,33 @@ class Artefact:
             one_of(f"The setting of {self.name}", name, settings)
         return settings | changes
 
+    def pieces(self, budget: str) -> Path:
+        """Return the folder of completed trials under these settings, by this version of fmviz."""
+        protocol = json.dumps([plain(dict(self.configured(budget))), fmviz.__version__], sort_keys=True)
+        digest = hashlib.sha256(protocol.encode()).hexdigest()[:24]
+        return FOLDER / "pieces" / f"{self.name}-{budget}" / digest
+
     def run(
         self,
         budget: str = "quick",
         *,
-        should_stop: Callable[[], bool] = never,
         n_jobs: int = -1,
         folder: Path | None = None,
+        report: Callable[[str], object] = str,
         **changes: Any,
-    ) -> Iterator[Result]:
-        """Run, yielding the result as it grows; the last one is complete, or was stopped.
+    ) -> Result:
+        """Reproduce the artefact; Ctrl-C ends a run early with what there is.
 
         Parameters
         ----------
         budget : {"quick", "full"}
             Minutes, or what the paper did.
-        should_stop : callable
-            Asked between trials, but not while they are read from the `folder`.
         n_jobs : int
-            Worker processes where fits can be made beside each other; -1 for one a core.
+            Worker processes where trials can run beside each other; -1 for one per core.
         folder : Path, optional
-            Trials of earlier runs with these settings, and where this one's are kept.
+            Where completed trials of earlier runs with these settings are, and those of this one go.
+        report : callable
+            Called with a sentence on the progress after every trial.
         **changes
             Settings to change.
 
@@ -248,44 +186,44 @@ class Artefact:
             If the budget, a setting or the number of workers is not allowed.
         """
         settings = self.configured(budget, **changes)
-        return self._results(
-            budget, Reproduction(settings, checked_jobs(n_jobs), should_stop, folder, self.sets)
+        repro = Reproduction(settings, checked_jobs(n_jobs), folder, self.sets)
+        complete = False
+        try:
+            # Seconds are those of one thread: products of matrices must not be shared among several.
+            for message in each_on_one_thread(self.runner(repro)):
+                report(f"{repro.done}/{repro.total} {message}")
+            complete = True
+        except KeyboardInterrupt:
+            pass
+        return self._result(budget, repro, complete)
+
+    def _result(self, budget: str, repro: Reproduction, complete: bool) -> Result:
+        tables = {name: list(rows) for name, rows in repro.tables.items()}
+        tables |= {name: rows for name, summed in self.summary.items() if (rows := plain([*summed(tables)]))}
+        return Result(
+            **self.texts(),
+            budget=budget,
+            settings=plain(dict(repro.settings)),
+            tables=tables,
+            checks=tuple(self.judge(tables, repro.settings, complete=complete)),
+            compared=tuple(self.compared(tables)),
+            data=dict(repro.data),
+            differences=(*self.differences, *repro.notes),
+            # Methods of scikit-learn serve as baselines.
+            versions={**versions(), "scikit-learn": version("scikit-learn")},
+            seconds=repro.seconds,
+            state="complete" if complete else "stopped",
         )
 
-    def _results(self, budget: str, repro: Reproduction) -> Iterator[Result]:
-        # Methods of scikit-learn serve as baselines.
-        programs = {**versions(), "scikit-learn": version("scikit-learn")}
-        shown = float("-inf")
-
-        def result(state: State, message: str) -> Result:
-            tables = {name: list(rows) for name, rows in repro.tables.items()}
-            tables |= {
-                name: rows for name, summed in self.summary.items() if (rows := plain([*summed(tables)]))
-            }
-            return Result(
-                artefact=self.name,
-                budget=budget,
-                settings=plain(dict(repro.settings)),
-                tables=tables,
-                checks=tuple(self.judge(tables, repro.settings, complete=state == "complete")),
-                data=dict(repro.data),
-                differences=(*self.differences, *repro.notes),
-                versions=programs,
-                seconds=repro.seconds,
-                state=state,
-                message=message,
-                done=repro.done,
-                total=repro.total,
-            )
-
-        # Seconds are those of one thread: products of matrices must not be shared among several.
-        with suppress(Stopped):
-            for message in each_on_one_thread(self.runner(repro)):
-                if time.monotonic() - shown >= PAUSE:
-                    shown = time.monotonic() if repro.done else shown
-                    yield result("running", message)
-        early = repro.done < repro.total
-        yield result("stopped" if early else "complete", "Stopped on request." if early else "Done.")
+    def texts(self) -> dict[str, Any]:
+        """Return the fields of a `Result` that are declared."""
+        return {
+            "artefact": self.name,
+            "paper": self.paper,
+            "title": self.title,
+            "statements": tuple(Statement(claim.key, claim.text, claim.where) for claim in self.statements),
+            "picture": plain(dict(self.picture)),
+        }
 
     def compared(self, tables: Tables) -> list[Row]:
         """Return the published numbers beside ours: one row each, ``ours`` None where there is none yet.
@@ -311,7 +249,7 @@ class Artefact:
 @cache
 def declared(name: str) -> dict[str, Any]:
     """Return what the TOML file of a paper, or of a figure, says."""
-    return tomllib.loads(files(__package__).joinpath(f"figures/{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((FOLDER / f"figures/{name}.toml").read_text(encoding="utf-8"))
 
 
 def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) -> tuple[Any, np.ndarray]:
@@ -379,7 +317,7 @@ def figure(
         name=name,
         paper=paper["reference"],
         title=own["title"],
-        statements=tuple(Statement(**row) for row in own["statements"]),
+        statements=tuple(Claim(**row) for row in own["statements"]),
         differences=tuple(text.format_map(words) for text in own["differences"]),
         settings=own["settings"],
         budgets=own["budgets"],

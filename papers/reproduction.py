@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from joblib import Memory
 
-from fmviz.engine.drive import never
 from fmviz.lab.background.workers import stream
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.failure import LOST, attempt
-from fmviz.lab.papers.judging import Row
+from fmviz.lab.papers import Row
 from fmviz.lab.runs.provenance import array_hash
 from fmviz.lab.values import plain
 
@@ -26,10 +25,6 @@ Rows = Iterable[tuple[str, Row]]
 """Rows, each after the name of its table."""
 Work = Callable[..., Rows]
 """``work(settings, **trial)`` makes a trial; importable by name."""
-
-
-class Stopped(Exception):  # noqa: N818
-    """Raised where a reproduction is to end before all is done."""
 
 
 def use(name: str, X: Any, y: np.ndarray | None = None, **facts: Any) -> tuple[str, Row]:
@@ -47,8 +42,6 @@ class Reproduction:
         The artefact's settings, those of the budget included.
     n_jobs : int
         Worker processes; -1 for one a core.
-    should_stop : callable
-        Asked before and after every trial; those that are made alone ask it themselves.
     folder : Path, optional
         Where `joblib.Memory` keeps trials.
     sets : mapping
@@ -70,11 +63,10 @@ class Reproduction:
         self,
         settings: Settings,
         n_jobs: int = 1,
-        should_stop: Callable[[], bool] = never,
         folder: Path | None = None,
         sets: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        self.settings, self.n_jobs, self.should_stop, self.sets = settings, n_jobs, should_stop, sets or {}
+        self.settings, self.n_jobs, self.sets = settings, n_jobs, sets or {}
         self.tables: dict[str, list[Row]] = {}
         self.data: dict[str, str] = {}
         self.notes: list[str] = []
@@ -86,11 +78,6 @@ class Reproduction:
     def seconds(self) -> float:
         """Wall time of this run and of those that it goes on from."""
         return self._earlier + time.perf_counter() - self._start
-
-    def check(self) -> None:
-        """Raise `Stopped` if it is to stop."""
-        if self.should_stop():
-            raise Stopped
 
     def note(self, text: str) -> None:
         """Note a difference from the paper."""
@@ -127,9 +114,8 @@ class Reproduction:
     def fill(self, work: Work, trials: Sequence[Row], *, alone: bool = False) -> Iterator[str]:
         """Add the rows of all trials, and yield after each what it was: first those that are kept.
 
-        Trials that take the time are made `alone`, one after the other in this process, with ``should_stop``
-        among their settings; others in workers. One that fails becomes a row of the table "failures", and is
-        made again after a break.
+        Trials that take the time are made `alone`, one after the other in this process; others in workers.
+        One that fails becomes a row of the table "failures", and is made again by the next run.
         """
         self.total += len(trials)
         missing = []
@@ -141,25 +127,17 @@ class Reproduction:
                 yield self._finished(trial, rows)
             else:
                 missing.append((trial, key))
-        if missing:
-            self.check()
-        settings = {**self.settings, **({"should_stop": self.should_stop} if alone else {})}
-        attempted, todo = partial(_attempted, work, settings), [trial for trial, _ in missing]
+        attempted, todo = partial(_attempted, work, self.settings), [trial for trial, _ in missing]
         workers = 1 if alone else self.n_jobs
         with closing(stream(attempted, todo, lambda _: (None, LOST, ""), n_jobs=workers)) as results:
-            for count, (place, (rows, failure, _)) in enumerate(results, start=1):
+            for place, (rows, failure, _) in results:
                 trial, key = missing[place]
-                if alone:
-                    # It may have been cut off.
-                    self.check()
                 if rows is None:
                     rows = [("failures", {**trial, "message": failure})]
                     self.note("Fits that failed are left out: see the table of failures.")
                 else:
                     self._kept.call(key, (self.seconds, rows))
                 yield self._finished(trial, rows)
-                if count < len(missing):
-                    self.check()
 
     def _finished(self, trial: Row, rows: Iterable[tuple[str, Row]]) -> str:
         self.add(*rows)
