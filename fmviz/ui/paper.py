@@ -130,7 +130,11 @@ def _result(summary: Summary, result: Result) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
         _badges(Counter(check.verdict for check in result.checks))
         budget = plain(result.budget.capitalize())
-        st.caption(f"{budget} budget, {result.seconds:.0f} s.", width="content")
+        st.caption(
+            f"{budget} budget, {result.seconds:.0f} s.",
+            width="content",
+            help="Quick: fewer repetitions and smaller data. Full: the protocol of the paper.",
+        )
     if figure.data:
         st.html(_STYLE)
         said = "; ".join(f"{check.case}: {check.verdict}" for check in result.checks[:8])
