@@ -92,7 +92,7 @@ def test_it_holds_all_that_the_package_and_the_pages_are(installed):
     }
     (info,) = installed.glob("fmviz-*.dist-info")
     assert "fmviz = fmviz.__main__:main" in (info / "entry_points.txt").read_text()
-    # What was in the checkout stays there: tests and benchmarks are no part of it.
+    # Tests, benchmarks and reproductions of papers are no part of it.
     assert {p.name for p in installed.iterdir() if p.is_dir()} == {"fmviz", info.name}
 
 
@@ -106,11 +106,11 @@ def test_it_is_in_working_order(installed):
 
 def test_our_results_come_with_it(installed):
     script = (
-        "from fmviz.lab.papers import find\n"
-        "from fmviz.lab.papers.results import last_kept\n"
-        "print(len(last_kept(find('fig2'), 'full').tables['counts']))\n"
+        "from fmviz.lab.papers import shipped_result\n"
+        "print(len(shipped_result('atarashi2021_fig2').tables['counts']))\n"
     )
     assert int(run(installed, "-c", script)) > 100
+    assert "python -m papers atarashi2021_fig2" in run(installed, "-m", "fmviz", "paper", "fig2")
 
 
 def test_its_pages_draw_themselves(installed):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("fmviz", "tests", "tools", "bench")
+FOLDERS = ("fmviz", "papers", "tests", "tools", "bench")
 WORDS = frozenset(
     ["told", "found", "held", "rest", "left", "whole", "one", "begun", "lacking", "anew", "put", "made"]
 )

@@ -1,11 +1,11 @@
-"""Recompute the results shipped with the package, of the papers and of pages: `make results`.
+"""Recompute the results that are shipped with the package, of the papers and of the pages: `make results`.
 
-    python -m tools.results [--from-store] [NAME ...]
+    python -m tools.results [--no-runs] [NAME ...]
 
-NAME is an artefact of a paper, "start" for the start page, or "compare" for the page Compare. Each artefact
-runs at the full budget if that takes at most ten minutes on two cores, otherwise at the quick one. Results go
-to the run store, from which stopped runs resume. With --from-store, nothing runs: stored results are used,
-of the full budget if available, otherwise the shipped results, with verdicts recomputed.
+NAME is an artefact of a paper, "start" for the fits of the start page, or "compare" for the comparison with
+which the page Compare opens; by default, all are recomputed. An artefact runs at the budget of its shipped
+result, else at the full one if that takes at most ten minutes on two cores. With --no-runs, results that
+`python -m papers` has written to papers/results, else the shipped ones, get today's texts and checks.
 """
 
 from __future__ import annotations
@@ -14,57 +14,67 @@ import argparse
 import gzip
 import json
 import os
+import time
+from collections import Counter
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from fmviz.figures import papers, sketch
-from fmviz.lab.papers import ARTEFACTS, BUDGETS, Artefact
-from fmviz.lab.papers.results import (
-    heads,
-    kept_results,
-    last_kept,
-    path_of,
-    run_and_keep,
-    shipped_results,
-    verdicts_of,
-)
+from fmviz.lab.papers import Result, Summary, path_of, shipped_result, summaries
 from fmviz.lab.search import arena, shipped
 from fmviz.lab.search.strength_path import trace
-from fmviz.lab.store import store
+from papers import ARTEFACTS, Artefact
+from papers.__main__ import RESULTS, reproduced
 
 COMPARE, START = "compare", "start"
 MINUTES = 10.0
 
 
-def last_of(artefact: Artefact) -> tuple[dict, float] | None:
-    """Return the stored result, of the full budget if available, else the shipped one, and its time."""
-    for known in (kept_results(store()), shipped_results()):
-        for budget in reversed(BUDGETS):
-            if (artefact.name, budget) in known and (result := last_kept(artefact, budget, store())):
-                return result.to_dict(), known[artefact.name, budget].created
-    return None
+def recomputed(artefact: Artefact) -> tuple[Result, float]:
+    """Run an artefact; return the result and its time in seconds since the epoch."""
+    budget = "full" if artefact.minutes["full"] <= MINUTES else "quick"
+    if artefact.name in summaries():
+        budget = summaries()[artefact.name].budget
+    return reproduced(artefact, budget), time.time()
 
 
-def without_paths(result: dict) -> dict:
-    """Return a result with the path of the data folder shortened to its last component."""
+def last_of(artefact: Artefact) -> tuple[Result, float]:
+    """Return the last result of `python -m papers`, else the shipped one, and its time."""
+    path = RESULTS / f"{artefact.name}.json"
+    if path.exists():
+        return Result.from_dict(json.loads(path.read_text(encoding="utf-8"))), path.stat().st_mtime
+    return shipped_result(artefact.name), summaries()[artefact.name].created
+
+
+def judged(artefact: Artefact, result: Result) -> Result:
+    """Return a result with today's texts and checks, and without the path of the folder of data sets."""
     folder = Path(os.environ.get("FMVIZ_DATA") or "data")
-    words = [text.replace(str(folder), folder.name) for text in result["differences"]]
-    return {**result, "differences": words}
+    return replace(
+        result,
+        **artefact.texts(),
+        checks=tuple(artefact.judge(result.tables, result.settings)),
+        compared=tuple(artefact.compared(result.tables)),
+        differences=tuple(text.replace(str(folder), folder.name) for text in result.differences),
+    )
 
 
-def keep_shipped(result: dict, created: float, picture: str) -> Path:
-    """Write a result, of `Result.to_dict`, with its time in seconds since the epoch and its picture."""
-    wanted = result["settings"].get("data", ())
-    head = {
-        **{name: result[name] for name in ("artefact", "budget", "seconds")},
-        "created": round(created),
-        "verdicts": verdicts_of(result),
-        "without": [name for name in wanted if name not in result["data"]],
-        "picture": picture,
-    }
-    lines = (json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in (head, result))
-    path = path_of(result["artefact"])
-    write(path, *lines)
-    heads.cache_clear()
+def keep_shipped(result: Result, created: float) -> Path:
+    """Write a result with its time in seconds since the epoch and its thumbnail."""
+    summary = Summary(
+        artefact=result.artefact,
+        paper=result.paper,
+        title=result.title,
+        budget=result.budget,
+        statement=result.statements[0],
+        created=round(created),
+        verdicts=dict(Counter(check.verdict for check in result.checks)),
+        without=tuple(name for name in result.settings.get("data", ()) if name not in result.data),
+        thumbnail=sketch.thumbnail(papers.draw(result.tables, **result.picture)),
+    )
+    parts = asdict(summary), result.to_dict()
+    path = path_of(result.artefact)
+    write(path, *(json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in parts))
+    summaries.cache_clear()
     return path
 
 
@@ -73,18 +83,11 @@ def write(path: Path, *lines: str) -> None:
     path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
 
 
-def run(artefact: Artefact) -> None:
-    """Run an artefact, store the result, and print the progress."""
-    budget = "full" if artefact.minutes["full"] <= MINUTES else "quick"
-    for result in run_and_keep(artefact, budget, store):
-        print(f"{artefact.name}, {budget}: {result.done}/{result.total} {result.message}", flush=True)
-
-
 def main() -> None:
-    """Run the named artefacts, or all, and write the files."""
+    """Recompute what is named, or everything, and write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts, or start; all without one")
-    parser.add_argument("--from-store", action="store_true", help="run nothing, take what the store has")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="artefacts, start or compare; default: all")
+    parser.add_argument("--no-runs", action="store_true", help="run nothing, judge again what there is")
     arguments = parser.parse_args()
     for name in arguments.names or (START, COMPARE, *ARTEFACTS):
         if name == COMPARE:
@@ -97,15 +100,11 @@ def main() -> None:
             print(f"{name}: {arena.SHIPPED.stat().st_size:,} bytes")
             continue
         artefact = ARTEFACTS[name]
-        if not arguments.from_store:
-            run(artefact)
-        if (last := last_of(artefact)) is None:
-            print(f"{name}: there is no result.")
-            continue
-        result, created = last
-        picture = sketch.thumbnail(papers.draw(result["tables"], **artefact.picture))
-        path = keep_shipped(without_paths(result), created, picture)
-        print(f"{name}: {result['budget']} budget, {path.stat().st_size:,} bytes")
+        result, created = (last_of if arguments.no_runs else recomputed)(artefact)
+        if result.state == "stopped":
+            raise SystemExit(f"{name} was stopped. Repeat the command to resume.")
+        path = keep_shipped(judged(artefact, result), created)
+        print(f"{name}: {result.budget} budget, {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

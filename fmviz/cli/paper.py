@@ -1,23 +1,21 @@
-"""``fmviz paper``: reproduce a figure or table of a paper, and check the paper's statements about it."""
+"""``fmviz paper``: print the shipped reproduction of a figure or table, and checks of its statements."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import time
-from contextlib import closing
-from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmviz.cli._terminal import STORE, Progress, declare, open_store, text_table, to_stderr
+from fmviz.cli._terminal import declare, text_table, to_stderr
 from fmviz.typography import cell
 
 if TYPE_CHECKING:
-    from fmviz.lab.papers import Artefact, Result
+    from fmviz.lab.papers import Result
 
-HELP = "reproduce a figure or table of a paper"
+HELP = "print the reproduction of a figure or table of a paper"
 
 # Longer tables are only in the JSON file.
 _MOST_ROWS = 80
@@ -31,113 +29,64 @@ add = partial(
                 "metavar": "NAME|list",
                 "help": "an artefact, such as fig2 or blondel2016_fig1; list prints all",
             },
-            "--budget": {
-                "choices": ("quick", "full"),
-                "default": "quick",
-                "help": "a run of minutes, or the protocol of the paper (default: quick)",
-            },
             "--output": {
                 "type": Path,
                 "metavar": "DIR",
                 "help": "a folder for NAME.json, NAME.md and NAME.html, the figure",
             },
-            "--jobs": {"type": int, "default": -1, "help": "worker processes (default: one per core)"},
-            **STORE,
         }
     },
 )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run an artefact, print tables and checks as Markdown, write the files, and store the result.
-
-    Returns 1 if the result cannot be stored, and 130 after Ctrl-C.
-    """
-    from fmviz.lab.papers import find
-    from fmviz.lab.papers.results import run_and_keep
+    """Print the checks and tables of a shipped result as Markdown, with the command that reproduces it."""
+    from fmviz.lab.papers import full_name, shipped_result, summaries
 
     if arguments.name == "list":
-        return _list(arguments)
-    artefact, budget = find(arguments.name), arguments.budget
+        rows = [
+            {
+                "artefact": name,
+                "title": summary.title,
+                "computed": time.strftime("%Y-%m-%d", time.localtime(summary.created)),
+                "budget": summary.budget,
+                "checks": ", ".join(f"{count} {verdict}" for verdict, count in summary.verdicts.items()),
+            }
+            for name, summary in summaries().items()
+        ]
+        print(text_table(rows))
+        return 0
+    result = shipped_result(full_name(arguments.name, summaries()))
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    store = cache(partial(open_store, arguments))
-    progress, result, trouble = Progress(60.0), None, ""
-    try:
-        for result in run_and_keep(artefact, budget, store, n_jobs=arguments.jobs):
-            progress.tell(f"{result.done}/{result.total} {result.message}")
-    except KeyboardInterrupt:
-        if result is None:
-            raise
-        result = replace(result, state="stopped")
-    except ValueError as error:
-        if result is None or result.state != "complete":
-            raise
-        trouble = str(error)
-    finally:
-        progress.clear()
-        if store.cache_info().currsize:
-            store().close()
-    assert result is not None, "every run ends with a result"
-    text = report(artefact, result)
-    try:
-        if arguments.output is not None:
-            _write(artefact, result, text, arguments.output)
-    finally:
-        print(text)
-    if trouble:
-        to_stderr(trouble)
-    elif result.state == "stopped":
-        to_stderr("Stopped. Repeat the command to resume.")
-        return 130
-    return int(bool(trouble))
-
-
-def _list(arguments: argparse.Namespace) -> int:
-    """Print all artefacts with their last results."""
-    from fmviz.lab.papers import ARTEFACTS, BUDGETS
-    from fmviz.lab.papers.results import last_results, newest, unfinished
-
-    rows: list[dict[str, Any]] = []
-    with closing(open_store(arguments)) as store:
-        kept = last_results(store)
-        for artefact in ARTEFACTS.values():
-            last = newest(result for (name, _), result in kept.items() if name == artefact.name)
-            row = {"artefact": artefact.name, "title": artefact.title, "last result": "", "checks": ""}
-            parts = ((budget, unfinished(artefact, budget, store)) for budget in BUDGETS)
-            row["unfinished"] = ", ".join(f"{budget}, {n:,} done" for budget, n in parts if n)
-            if last is not None:
-                when = time.strftime("%Y-%m-%d %H:%M", time.localtime(last.created))
-                row["last result"] = f"{when}, {last.budget}" + (
-                    ", shipped with fmviz" if last.shipped else ""
-                )
-                row["checks"] = ", ".join(f"{count} {verdict}" for verdict, count in last.verdicts.items())
-            rows.append(row)
-    print(text_table(rows))
+        write(result, arguments.output)
+    print(report(result))
     return 0
 
 
-def _write(artefact: Artefact, result: Result, text: str, folder: Path) -> None:
+def write(result: Result, folder: Path) -> None:
+    """Write a result to NAME.json, NAME.md and NAME.html, the figure."""
     from fmviz.figures import papers
 
-    stem = folder / artefact.name
+    stem = folder / result.artefact
     stem.with_suffix(".json").write_text(json.dumps(result.to_dict(), indent=1), encoding="utf-8")
-    stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    page = papers.standalone(artefact.title, result.tables, **artefact.picture)
+    stem.with_suffix(".md").write_text(report(result), encoding="utf-8")
+    page = papers.standalone(result.title, result.tables, **result.picture)
     stem.with_suffix(".html").write_text(page, encoding="utf-8")
     to_stderr(f"Written: {stem}.json, {stem}.md, {stem}.html")
 
 
-def report(artefact: Artefact, result: Result) -> str:
+def report(result: Result) -> str:
     """Return a result as Markdown: checks, published numbers, tables, differences."""
     budget = f"Budget: {result.budget}, {result.state} after {result.seconds:.0f} s."
-    lines = [f"# {artefact.title}", "", f"{artefact.paper}.", "", budget, "", "## Statements", ""]
-    for statement in artefact.statements:
+    command = f"From a checkout of fmviz: `{result.command}`."
+    lines = [f"# {result.title}", "", f"{result.paper}.", "", f"{budget} {command}", "", "## Statements", ""]
+    for statement in result.statements:
         checks = [check for check in result.checks if check.statement == statement.key]
         shown = (f"- {check.verdict.upper()} – {check.case}: {check.measured}" for check in checks)
         lines += [f"**{statement.text}** ({statement.where})", "", *shown, ""]
-    if compared := artefact.compared(result.tables):
-        lines += ["## Published numbers", "", *table(compared), ""]
+    if result.compared:
+        lines += ["## Published numbers", "", *table(result.compared), ""]
     for name, rows in result.tables.items():
         short = table(rows) if len(rows) <= _MOST_ROWS else [f"{len(rows):,} rows."]
         lines += [f"## Table: {name}", "", *short, ""]

@@ -1,1 +1,1 @@
-"""Data sets, experiments, runs and papers, on top of the engine."""
+"""Data sets, experiments, runs and results of papers, on top of the engine."""

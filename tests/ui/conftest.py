@@ -27,7 +27,6 @@ from ui.sentences import Sentences
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.lab.papers import results
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.ui.settings import state
@@ -52,13 +51,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-sentences", action="store_true", help="write tests/ui/sentences anew from the pages"
     )
-
-
-@pytest.fixture(autouse=True)
-def _without_our_results(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the results that come with fmviz, which change, but for tests marked `shipped_results`."""
-    if request.node.get_closest_marker("shipped_results") is None:
-        monkeypatch.setattr(results, "heads", dict)
 
 
 @pytest.fixture(autouse=True)

@@ -76,15 +76,6 @@ def same_path(app: AppTest, said: str) -> None:
         assert float(objective) == pytest.approx(row["objective"], rel=1e-4)
 
 
-def same_checks(app: AppTest, said: str) -> None:
-    shown = re.findall(r"(holds|does not hold|not settled)\] \*\*(.+?)\*\* (.+)", words(app))
-    # The page groups them by statement.
-    assert sorted(f"{verdict}: {case} {measured}" for verdict, case, measured in shown) == sorted(
-        line for line in said.splitlines() if line
-    )
-    assert shown
-
-
 STATES: dict[str, tuple[str, dict[str, str], str, Callable[[AppTest, str], None]]] = {
     "prox": (
         "prox",
@@ -153,7 +144,6 @@ STATES: dict[str, tuple[str, dict[str, str], str, Callable[[AppTest, str], None]
         "path_start",
         same_path,
     ),
-    "paper": ("paper", {"artefact": "atarashi2021_fig2"}, "paper_run", same_checks),
 }
 AFRESH = ("two blocks, powers", "machine")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from functools import partial
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
 from fmviz.engine.settings import ParamSpec
@@ -43,7 +42,7 @@ _PART = ParamSpec(
 _WORDS = ("name", "title", "task", "description", "source", "licence")
 
 
-def declared(folder: Traversable, name: str) -> DatasetSpec:
+def declared(name: str) -> DatasetSpec:
     """Return the data set declared by ``<name>.toml``.
 
     The file has the descriptive fields of `DatasetSpec`, the ``reader`` and its ``[options]``, and
@@ -54,7 +53,7 @@ def declared(folder: Traversable, name: str) -> DatasetSpec:
     - ``[[params]]``: further parameters of the reader;
     - ``[suggested]``, ``[suited.<model>]``: as in `DatasetSpec`, over common defaults.
     """
-    text = folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    text = files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
     given = {"name": name, **_tuples(tomllib.loads(text))}
     words: dict[str, Any] = {word: given[word] for word in _WORDS}
     params = tuple(ParamSpec(**fields) for fields in given.get("params", ()))
@@ -91,7 +90,7 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-_AT_HAND = (
+_NAMES = (
     "planted_interactions",
     "planted_features",
     "planted_triples",
@@ -107,9 +106,7 @@ _AT_HAND = (
     "iris",
     "wine",
     "digits",
-)
-# Read from the user's folder, and declared with the papers.
-_OF_PAPERS = (
+    # Read from the folder of the variable FMVIZ_DATA.
     "abalone",
     "movielens_100k",
     "a9a",
@@ -120,10 +117,7 @@ _OF_PAPERS = (
     "satimage",
     "letter",
 )
-DATASETS: dict[str, DatasetSpec] = {
-    **{name: declared(files(__name__), name) for name in _AT_HAND},
-    **{name: declared(files("fmviz.lab").joinpath("papers/data"), name) for name in _OF_PAPERS},
-}
+DATASETS: dict[str, DatasetSpec] = {name: declared(name) for name in _NAMES}
 
 __all__ = [
     "DATASETS",

@@ -1,4 +1,4 @@
-"""Python programs that repeat a run, a comparison or a figure of a paper."""
+"""Python programs that repeat a run or a comparison."""
 
 from __future__ import annotations
 
@@ -141,16 +141,4 @@ def equal_sparsity_program(
         '          f"{fit.used_interactions} interactions, {fit.used_features} features")\n'
         "    for metric, value in fit.metrics.items():\n"
         '        print(f"    {metric} {value:.6g}")\n'
-    )
-
-
-def paper_program(artefact: str, budget: str) -> str:
-    """Return a program that reproduces an artefact of a paper and prints its checks."""
-    return (
-        "from fmviz.lab.papers import ARTEFACTS\n\n"
-        f"for result in ARTEFACTS[{to_python(artefact)}].run({to_python(budget)}):\n"
-        "    pass  # results grow; the last one is complete\n"
-        "for check in result.checks:\n"
-        '    print(f"{check.verdict}: {check.case}. {check.measured}")\n'
-        "# the numbers: result.tables\n"
     )

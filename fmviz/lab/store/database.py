@@ -82,17 +82,6 @@ SCHEMA = (
         declaration TEXT NOT NULL
     )
     """,
-    """
-    CREATE TABLE results (
-        artefact TEXT NOT NULL,
-        budget TEXT NOT NULL,
-        created REAL NOT NULL,
-        seconds REAL NOT NULL,
-        verdicts TEXT NOT NULL,
-        data BLOB NOT NULL,
-        PRIMARY KEY (artefact, budget)
-    )
-    """,
 )
 TABLES = {"runs", "traces", "parameters", "checkpoints", "sweeps"}
 """The tables that identify a run store."""

@@ -71,9 +71,8 @@ def salvage(store: RunStore, path: Path) -> tuple[int, dict[str, list[str]]]:
             n_saved += bool(rows)
             if unreadable:
                 damaged[run] = unreadable
-        for table in ("sweeps", "results"):
-            for record in store.database.undamaged(f"SELECT * FROM {table}"):
-                insert(connection, table, **dict(record))
+        for record in store.database.undamaged("SELECT * FROM sweeps"):
+            insert(connection, "sweeps", **dict(record))
     return n_saved, damaged
 
 

@@ -17,23 +17,13 @@ from fmviz.engine.models import Lifted, PolynomialNetwork
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets.drawn import text_like
-from fmviz.lab.papers.base import declared, figure, rows_of
-from fmviz.lab.papers.courses import descend, in_words, median_times, sooner
-from fmviz.lab.papers.judging import (
-    Finding,
-    Row,
-    Tables,
-    agreed,
-    balance,
-    frame,
-    listed,
-    majority,
-    names_of,
-    pivot,
-)
-from fmviz.lab.papers.reproduction import Reproduction, Rows, Settings, use
+from fmviz.lab.papers import Row, Tables
 from fmviz.lab.runner import load_dataset
 from fmviz.metrics import rmse
+from papers.base import declared, figure, rows_of
+from papers.courses import descend, in_words, median_times, sooner
+from papers.judging import Finding, agreed, balance, frame, listed, majority, names_of, pivot
+from papers.reproduction import Reproduction, Rows, Settings, use
 
 SETS = declared("blondel2016")["sets"]
 MOVIELENS, ABALONE, DIABETES = SETS

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.drive import Budget, chosen_solver, iterate, never
+from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.papers.judging import Row, Said, Tables, Verdict, agreed, frame, listed
+from fmviz.lab.papers import Row, Tables, Verdict
+from papers.judging import Said, agreed, frame, listed
 
 # One row per epoch up to this one, then increasingly few.
 _ALL_UP_TO = 10
@@ -37,13 +38,13 @@ def descend(
 ) -> tuple[list[Row], Snapshot]:
     """Minimise; return a thinned curve of values, and the last snapshot.
 
-    `own` has epochs, seconds, tolerance and the stop function, `parameters` are those of the solver.
+    `own` are epochs, seconds and tolerance, `parameters` those of the solver.
     """
     budget = Budget(own["epochs"], own["seconds"], own["tol"], certify_every=own["epochs"] + 1)
     course: list[Row] = []
     rng, wanted = np.random.default_rng([seed, 2]), 0.0
-    method, should_stop = chosen_solver(problem, solver, parameters), own.get("should_stop", never)
-    for last in iterate(problem, method, budget, should_stop, start=start, rng=rng):
+    method = chosen_solver(problem, solver, parameters)
+    for last in iterate(problem, method, budget, start=start, rng=rng):
         if last.epoch >= wanted or last.status is not None:
             wanted = last.epoch + 1 if last.epoch < _ALL_UP_TO else last.epoch * _GROWTH
             course.append({"epoch": last.epoch, "seconds": last.seconds, "objective": value(last)})

@@ -22,10 +22,11 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, TwoStage
 from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
 from fmviz.lab.contamination import contaminated
-from fmviz.lab.papers.base import declared, figure
-from fmviz.lab.papers.judging import Finding, Said, Tables, frame, listed, majority
-from fmviz.lab.papers.reproduction import Rows, Settings, use
+from fmviz.lab.papers import Tables
 from fmviz.lab.runner import load_dataset, split
+from papers.base import declared, figure
+from papers.judging import Finding, Said, frame, listed, majority
+from papers.reproduction import Rows, Settings, use
 
 SETS = declared("robust_fm")["sets"]
 ABALONE, FLIGHTS, MOVIELENS = SETS

@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from fmviz.lab.papers import ARTEFACTS
-from fmviz.lab.papers.robust_fm import LOSSES, NORMS, PLANTED, planted
+from papers import ARTEFACTS
+from papers.robust_fm import LOSSES, NORMS, PLANTED, planted
 
 
 def verdicts(name, tables):

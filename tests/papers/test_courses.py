@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fmviz.lab.papers.courses import ahead, cut_short, times_to
+from papers.courses import ahead, cut_short, times_to
 
 
 def test_times_are_read_off_the_way_down():

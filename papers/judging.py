@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, stdev
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
-Row = dict[str, Any]
-Tables = Mapping[str, Sequence[Row]]
-Verdict = Literal["holds", "does not hold", "not settled"]
+from fmviz.lab.papers import Row, Tables, Verdict
+
 Said = tuple[Verdict | bool | None, str | Mapping[str, Any]]
 """A verdict, or whether a statement holds, and a sentence or the numbers for its placeholders."""
 Finding = tuple[str, str, Said | None]

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from fmviz.lab.papers import ARTEFACTS
-from fmviz.lab.papers.base import declared
-from fmviz.lab.papers.blondel2017 import DATA as BEST_DATA
-from fmviz.lab.papers.blondel2017 import (
+from papers import ARTEFACTS
+from papers.base import declared
+from papers.blondel2017 import DATA as BEST_DATA
+from papers.blondel2017 import (
     EIGEN,
     LETTER,
     MACHINES,
@@ -29,7 +29,7 @@ from fmviz.lab.papers.blondel2017 import (
     split_of,
     validated,
 )
-from fmviz.lab.papers.blondel2017 import RANDOM as RANDOM_BASES
+from papers.blondel2017 import RANDOM as RANDOM_BASES
 
 
 def verdicts(name, tables):

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from joblib import Memory
 
-from fmviz.engine.drive import never
 from fmviz.lab.background.workers import stream
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.failure import LOST, attempt
-from fmviz.lab.papers.judging import Row
+from fmviz.lab.papers import Row
 from fmviz.lab.runs.provenance import array_hash
 from fmviz.lab.values import plain
 
@@ -26,10 +25,6 @@ Rows = Iterable[tuple[str, Row]]
 """Pairs of a table name and a row."""
 Work = Callable[..., Rows]
 """``work(settings, **trial)`` runs a trial; importable by name."""
-
-
-class Stopped(Exception):  # noqa: N818
-    """Raised if a reproduction is stopped before its end."""
 
 
 def use(name: str, X: Any, y: np.ndarray | None = None, **facts: Any) -> tuple[str, Row]:
@@ -46,9 +41,7 @@ class Reproduction:
     settings : mapping
         The settings of the artefact, including those of the budget.
     n_jobs : int
-        Number of worker processes; -1 for one per core.
-    should_stop : callable
-        Polled before and after every trial; sequential trials poll it themselves.
+        Worker processes; -1 for one a core.
     folder : Path, optional
         The folder of `joblib.Memory` for trials.
     sets : mapping
@@ -70,11 +63,10 @@ class Reproduction:
         self,
         settings: Settings,
         n_jobs: int = 1,
-        should_stop: Callable[[], bool] = never,
         folder: Path | None = None,
         sets: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        self.settings, self.n_jobs, self.should_stop, self.sets = settings, n_jobs, should_stop, sets or {}
+        self.settings, self.n_jobs, self.sets = settings, n_jobs, sets or {}
         self.tables: dict[str, list[Row]] = {}
         self.data: dict[str, str] = {}
         self.notes: list[str] = []
@@ -86,11 +78,6 @@ class Reproduction:
     def seconds(self) -> float:
         """Wall time of this run and of the earlier runs it continues."""
         return self._earlier + time.perf_counter() - self._start
-
-    def check(self) -> None:
-        """Raise `Stopped` if a stop is requested."""
-        if self.should_stop():
-            raise Stopped
 
     def note(self, text: str) -> None:
         """Note a difference from the paper."""
@@ -127,9 +114,8 @@ class Reproduction:
     def fill(self, work: Work, trials: Sequence[Row], *, alone: bool = False) -> Iterator[str]:
         """Add the rows of all trials, stored ones first, and yield a description after each.
 
-        Trials that measure time run `alone`, sequentially in this process, with ``should_stop`` in their
-        settings; others run in workers. A failed trial becomes a row of the table "failures", and is repeated
-        when the reproduction resumes.
+        Trials that take the time are made `alone`, one after the other in this process; others in workers.
+        One that fails becomes a row of the table "failures", and is made again by the next run.
         """
         self.total += len(trials)
         missing = []
@@ -141,25 +127,17 @@ class Reproduction:
                 yield self._finished(trial, rows)
             else:
                 missing.append((trial, key))
-        if missing:
-            self.check()
-        settings = {**self.settings, **({"should_stop": self.should_stop} if alone else {})}
-        attempted, todo = partial(_attempted, work, settings), [trial for trial, _ in missing]
+        attempted, todo = partial(_attempted, work, self.settings), [trial for trial, _ in missing]
         workers = 1 if alone else self.n_jobs
         with closing(stream(attempted, todo, lambda _: (None, LOST, ""), n_jobs=workers)) as results:
-            for count, (place, (rows, failure, _)) in enumerate(results, start=1):
+            for place, (rows, failure, _) in results:
                 trial, key = missing[place]
-                if alone:
-                    # It may be incomplete.
-                    self.check()
                 if rows is None:
                     rows = [("failures", {**trial, "message": failure})]
                     self.note("Failed fits are omitted: see the table of failures.")
                 else:
                     self._kept.call(key, (self.seconds, rows))
                 yield self._finished(trial, rows)
-                if count < len(missing):
-                    self.check()
 
     def _finished(self, trial: Row, rows: Iterable[tuple[str, Row]]) -> str:
         self.add(*rows)

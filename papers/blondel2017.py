@@ -22,25 +22,12 @@ from fmviz.engine.shared_basis.output_layer import largest_strength
 from fmviz.engine.shared_basis.selection import select
 from fmviz.engine.solvers import Solver, get_solver
 from fmviz.engine.target import Target
-from fmviz.lab.papers.base import Artefact, Judge, declared, figure, rows_of
-from fmviz.lab.papers.judging import (
-    Finding,
-    Row,
-    Said,
-    Tables,
-    Verdict,
-    agreed,
-    frame,
-    listed,
-    majority,
-    margin,
-    names_of,
-    pivot,
-    rows_where,
-)
-from fmviz.lab.papers.reproduction import Rows, Settings, use
+from fmviz.lab.papers import Row, Tables, Verdict
 from fmviz.lab.runner import load_dataset
 from fmviz.metrics import ndcg, rmse
+from papers.base import Artefact, Judge, declared, figure, rows_of
+from papers.judging import Finding, Said, agreed, frame, listed, majority, margin, names_of, pivot, rows_where
+from papers.reproduction import Rows, Settings, use
 
 SETS = declared("blondel2017")["sets"]
 SEGMENT, VOWEL_TEST, VOWEL_TRAIN, SATIMAGE, LETTER, WINE, PLANTED, MOVIELENS = SETS

@@ -17,7 +17,7 @@ import pandas as pd
 
 from fmviz.engine.counting import used_mask
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate, never
+from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.interactions.weights import tile_edges
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
@@ -29,13 +29,14 @@ from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import make_sparse_interactions
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.operators import VARIANTS, sample, study
-from fmviz.lab.papers.base import declared, figure, rows_of
-from fmviz.lab.papers.courses import MUCH, ahead, descend, in_words, median_times, reason, settled, sooner
-from fmviz.lab.papers.judging import (
+from fmviz.lab.papers import Row, Tables
+from fmviz.lab.runner import Run, load_dataset
+from fmviz.metrics import Predictions, measured
+from papers.base import declared, figure, rows_of
+from papers.courses import MUCH, ahead, descend, in_words, median_times, reason, settled, sooner
+from papers.judging import (
     Finding,
-    Row,
     Said,
-    Tables,
     agreed,
     balance,
     frame,
@@ -45,9 +46,7 @@ from fmviz.lab.papers.judging import (
     pivot,
     rows_where,
 )
-from fmviz.lab.papers.reproduction import Reproduction, Rows, Settings, use
-from fmviz.lab.runner import Run, load_dataset
-from fmviz.metrics import Predictions, measured
+from papers.reproduction import Reproduction, Rows, Settings, use
 
 PAPER = declared("atarashi2021")
 SETS, METHODS, SETTINGS = PAPER["sets"], PAPER["methods"], PAPER["planted"]
@@ -433,8 +432,7 @@ def fig6(own: Settings, seed: int, d: int, method: str) -> Rows:
     yield use(f"d = {d:,}, seed {seed}", X, y)
     problem = weighted_problem(method, X, y, own["strength"], own["strength"])
     budget = Budget(own["epochs"], tol=0.0, certify_every=own["epochs"] + 1)
-    stop, start = own.get("should_stop", never), start_of(problem, seed)
-    course = iterate(problem, METHODS[method]["solver"], budget, stop, start=start)
+    course = iterate(problem, METHODS[method]["solver"], budget, start=start_of(problem, seed))
     seconds = [last.seconds for last in course]
     # The first one also starts the solver.
     laps = np.diff(seconds[1:] if len(seconds) > 2 else seconds)

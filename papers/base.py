@@ -1,52 +1,45 @@
-"""Figures and tables of papers: declarations and results of reproductions."""
+"""Artefacts, the figures and tables of papers: their declarations, and how one is reproduced and judged."""
 
 from __future__ import annotations
 
-import time
+import hashlib
+import json
 import tomllib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import version
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from fmviz.checked import checked
+import fmviz
 from fmviz.engine.blas import each_on_one_thread
-from fmviz.engine.drive import never
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
 from fmviz.lab.datasets.drawn import rated_items
-from fmviz.lab.papers.courses import cut_short
-from fmviz.lab.papers.judging import Finding, Row, Said, Tables, Verdict, rows_where, verdict
-from fmviz.lab.papers.reproduction import Reproduction, Settings, Stopped, Work
+from fmviz.lab.papers import Check, Result, Row, Statement, Tables
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import versions
 from fmviz.lab.values import plain
+from papers.courses import cut_short
+from papers.judging import Finding, Said, rows_where, verdict
+from papers.reproduction import Reproduction, Settings, Work
 
-State = Literal["running", "complete", "stopped"]
 Judge = Callable[[Tables, Settings], Iterable[Finding]]
 
-# Minimum interval between results of a run, in seconds; charts flicker if redrawn more often.
-PAUSE = 3.0
 BUDGETS = ("quick", "full")
+FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Statement:
-    """A statement of a paper, tested by a reproduction.
+class Claim(Statement):
+    """A statement of a paper, and how it is judged.
 
     Attributes
     ----------
-    key : str
-        Its name in the artefact.
-    text, where : str
-        The quotation, and its place in the paper.
     measured : str
         The sentence of a check, in which numbers stand by their names in braces.
     ranges : mapping of str to (low, high)
@@ -56,70 +49,9 @@ class Statement:
         Which objectives must have come to rest before their runs end, as `cut_short` has it.
     """
 
-    key: str
-    text: str
-    where: str
     measured: str = ""
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     at_rest: str = ""
-
-
-@dataclass(frozen=True)
-class Check:
-    """The verdict on a statement in one case, with a sentence of numbers."""
-
-    statement: str
-    case: str
-    verdict: Verdict
-    measured: str
-
-
-@dataclass(frozen=True)
-class Result:
-    """A complete or partial run of an artefact, as plain data.
-
-    Attributes
-    ----------
-    artefact, budget, settings
-        The artefact, the budget and all settings.
-    tables : mapping of str to list of dict
-        The numbers.
-    checks : tuple of Check
-        The verdicts on the statements.
-    data, versions : mapping of str to str
-        Digests of the data sets; versions of Python and of packages.
-    differences : tuple of str
-        Differences from the paper, declared or found in this run.
-    seconds : float
-        Wall time, including interrupted earlier runs.
-    state, message : {"running", "complete", "stopped"}, str
-        The state, and the present activity.
-    done, total : int
-        Numbers of trials.
-    """
-
-    artefact: str
-    budget: str
-    settings: Mapping[str, Any]
-    tables: Tables
-    checks: tuple[Check, ...]
-    data: Mapping[str, str]
-    differences: tuple[str, ...]
-    versions: Mapping[str, str]
-    seconds: float
-    state: State
-    message: str
-    done: int
-    total: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary for `json.dumps`."""
-        return plain(asdict(self))
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Result:
-        """Return the result of a dictionary by `to_dict`; ValueError if a key is missing or unknown."""
-        return checked(cls, given)
 
 
 @dataclass(frozen=True)
@@ -131,9 +63,9 @@ class Artefact:
     name : str
         ``<paper>_<figure>``.
     paper, title : str
-        Reference and title.
-    statements : tuple of Statement
-        The statements of the paper about it.
+        Reference, and what is shown.
+    statements : tuple of Claim
+        What the paper says about it.
     differences : tuple of str
         Deviations of our protocol, and choices left open by the paper.
     settings : mapping
@@ -165,7 +97,7 @@ class Artefact:
     name: str
     paper: str
     title: str
-    statements: tuple[Statement, ...]
+    statements: tuple[Claim, ...]
     differences: tuple[str, ...]
     settings: Mapping[str, Any]
     budgets: Mapping[str, Mapping[str, Any]]
@@ -202,7 +134,7 @@ class Artefact:
                 checks.append(Check(statement.key, case, verdict(holds), words))
         return checks
 
-    def _doubt(self, statement: Statement, case: str, tables: Tables, settings: Settings) -> str:
+    def _doubt(self, statement: Claim, case: str, tables: Tables, settings: Settings) -> str:
         """Return why a run settles nothing in a case, as the beginning of a sentence, or ``""``."""
         for name, (low, high) in statement.ranges.items():
             if (min(settings[name]), max(settings[name])) != (low, high):
@@ -219,27 +151,33 @@ class Artefact:
             one_of(f"The setting of {self.name}", name, settings)
         return settings | changes
 
+    def pieces(self, budget: str) -> Path:
+        """Return the folder of completed trials under these settings, by this version of fmviz."""
+        protocol = json.dumps([plain(dict(self.configured(budget))), fmviz.__version__], sort_keys=True)
+        digest = hashlib.sha256(protocol.encode()).hexdigest()[:24]
+        return FOLDER / "pieces" / f"{self.name}-{budget}" / digest
+
     def run(
         self,
         budget: str = "quick",
         *,
-        should_stop: Callable[[], bool] = never,
         n_jobs: int = -1,
         folder: Path | None = None,
+        report: Callable[[str], object] = str,
         **changes: Any,
-    ) -> Iterator[Result]:
-        """Run, yielding partial results; the last one is complete or stopped.
+    ) -> Result:
+        """Reproduce the artefact; Ctrl-C ends a run early with what there is.
 
         Parameters
         ----------
         budget : {"quick", "full"}
-            "quick" for minutes, "full" for the protocol of the paper.
-        should_stop : callable
-            Polled between trials, except while reading from `folder`.
+            Minutes, or what the paper did.
         n_jobs : int
-            Number of worker processes for parallel fits; -1 for one per core.
+            Worker processes where trials can run beside each other; -1 for one per core.
         folder : Path, optional
-            Storage of trials, including those of earlier runs with these settings.
+            Where completed trials of earlier runs with these settings are, and those of this one go.
+        report : callable
+            Called with a sentence on the progress after every trial.
         **changes
             Settings to change.
 
@@ -249,44 +187,44 @@ class Artefact:
             If the budget, a setting or the number of workers is invalid.
         """
         settings = self.configured(budget, **changes)
-        return self._results(
-            budget, Reproduction(settings, checked_jobs(n_jobs), should_stop, folder, self.sets)
+        repro = Reproduction(settings, checked_jobs(n_jobs), folder, self.sets)
+        complete = False
+        try:
+            # Seconds are those of one thread: products of matrices must not be shared among several.
+            for message in each_on_one_thread(self.runner(repro)):
+                report(f"{repro.done}/{repro.total} {message}")
+            complete = True
+        except KeyboardInterrupt:
+            pass
+        return self._result(budget, repro, complete)
+
+    def _result(self, budget: str, repro: Reproduction, complete: bool) -> Result:
+        tables = {name: list(rows) for name, rows in repro.tables.items()}
+        tables |= {name: rows for name, summed in self.summary.items() if (rows := plain([*summed(tables)]))}
+        return Result(
+            **self.texts(),
+            budget=budget,
+            settings=plain(dict(repro.settings)),
+            tables=tables,
+            checks=tuple(self.judge(tables, repro.settings, complete=complete)),
+            compared=tuple(self.compared(tables)),
+            data=dict(repro.data),
+            differences=(*self.differences, *repro.notes),
+            # Methods of scikit-learn serve as baselines.
+            versions={**versions(), "scikit-learn": version("scikit-learn")},
+            seconds=repro.seconds,
+            state="complete" if complete else "stopped",
         )
 
-    def _results(self, budget: str, repro: Reproduction) -> Iterator[Result]:
-        # Baselines from scikit-learn.
-        programs = {**versions(), "scikit-learn": version("scikit-learn")}
-        shown = float("-inf")
-
-        def result(state: State, message: str) -> Result:
-            tables = {name: list(rows) for name, rows in repro.tables.items()}
-            tables |= {
-                name: rows for name, summed in self.summary.items() if (rows := plain([*summed(tables)]))
-            }
-            return Result(
-                artefact=self.name,
-                budget=budget,
-                settings=plain(dict(repro.settings)),
-                tables=tables,
-                checks=tuple(self.judge(tables, repro.settings, complete=state == "complete")),
-                data=dict(repro.data),
-                differences=(*self.differences, *repro.notes),
-                versions=programs,
-                seconds=repro.seconds,
-                state=state,
-                message=message,
-                done=repro.done,
-                total=repro.total,
-            )
-
-        # Seconds are those of one thread: matrix products must not use several.
-        with suppress(Stopped):
-            for message in each_on_one_thread(self.runner(repro)):
-                if time.monotonic() - shown >= PAUSE:
-                    shown = time.monotonic() if repro.done else shown
-                    yield result("running", message)
-        early = repro.done < repro.total
-        yield result("stopped" if early else "complete", "Stopped on request." if early else "Done.")
+    def texts(self) -> dict[str, Any]:
+        """Return the fields of a `Result` that are declared."""
+        return {
+            "artefact": self.name,
+            "paper": self.paper,
+            "title": self.title,
+            "statements": tuple(Statement(claim.key, claim.text, claim.where) for claim in self.statements),
+            "picture": plain(dict(self.picture)),
+        }
 
     def compared(self, tables: Tables) -> list[Row]:
         """Return published and reproduced numbers, one row each; ``ours`` is None if not yet available.
@@ -311,8 +249,8 @@ class Artefact:
 
 @cache
 def declared(name: str) -> dict[str, Any]:
-    """Return the contents of the TOML file of a paper or figure."""
-    return tomllib.loads(files(__package__).joinpath(f"figures/{name}.toml").read_text(encoding="utf-8"))
+    """Return what the TOML file of a paper, or of a figure, says."""
+    return tomllib.loads((FOLDER / f"figures/{name}.toml").read_text(encoding="utf-8"))
 
 
 def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) -> tuple[Any, np.ndarray]:
@@ -380,7 +318,7 @@ def figure(
         name=name,
         paper=paper["reference"],
         title=own["title"],
-        statements=tuple(Statement(**row) for row in own["statements"]),
+        statements=tuple(Claim(**row) for row in own["statements"]),
         differences=tuple(text.format_map(words) for text in own["differences"]),
         settings=own["settings"],
         budgets=own["budgets"],
