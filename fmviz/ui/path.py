@@ -199,16 +199,22 @@ def _declare(settings: Settings, base: Experiment, *, folded: bool) -> None:
             widgets.scale(settings, "lambda_w", r"Strength $\lambda_w$", place=left)
             widgets.param(settings, "validation", "Validation share", style="slider", place=right)
             widgets.scale(settings, "lambda_p", r"Strength $\lambda_p$", place=right)
-        st.latex(r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\lambda\,\Omega(P)")
-        terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
-        loss, title = base.loss.label.lower(), plain(base.dataset.spec.title)
-        st.caption(
-            f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
-            f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
-            f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the default for the "
-            "regularizer."
-        )
+        if settings["level"] == "expert":
+            _explain(settings, base)
         widgets.suggest(settings, load_suggested, "Load the suggested range and settings for this data set.")
+
+
+def _explain(settings: Settings, base: Experiment) -> None:
+    """Draw the objective and the settings common to all fits."""
+    st.latex(r"\tfrac1N\sum_n \ell(f(x_n),y_n)+\lambda_w\|w\|^2+\lambda_p\|P\|_F^2+\lambda\,\Omega(P)")
+    terms = [*(["a linear term"] if base.fit_linear else []), *(["a bias"] if base.fit_intercept else [])]
+    loss, title = base.loss.label.lower(), plain(base.dataset.spec.title)
+    st.caption(
+        f"{_ORDER_HELP[settings['order']]} As suggested for {title}: {loss} loss, "
+        f"{' and '.join(terms) or 'neither linear term nor bias'}, start N(0, {base.init_scale:g}²), at "
+        f"most {base.max_epochs:,} epochs, tolerance {base.tol:g}. The solver is the default for the "
+        "regularizer."
+    )
 
 
 def _plan(settings: Settings, base: Experiment) -> PathPlan:

@@ -99,7 +99,9 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
         settings.read_url()
         if settings["lesson"] and Settings.names_a_lesson_alone():
             panel.open_step(settings)
-        st.html(_STYLE)
+        # Simple lists the keys below the sidebar only.
+        keys = "" if settings["level"] == "expert" else "<style>.stButton kbd {display: none}</style>"
+        st.html(_STYLE + keys)
         with st.sidebar:
             _navigation(settings)
             _shared(settings)
@@ -118,8 +120,8 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
             yield settings
         with last:
             _teach(settings)
-            keys = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
-            st.caption(f":material/keyboard: {' · '.join([*keys, '**← →** move a slider'])}")
+            listed = [f"**{plain(key)}** {plain(label)}" for key, label in settings.shortcuts.items()]
+            st.caption(f":material/keyboard: {' · '.join([*listed, '**← →** move a slider'])}")
     write_address(settings, "page")
     _spare_modules()
 
