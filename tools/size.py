@@ -27,7 +27,7 @@ class Size(NamedTuple):
 BUDGET = {
     "fmviz": Size(statements=25_952, files=335, functions=3_345),
     "tests": Size(statements=15_710, files=198, functions=1_970),
-    "papers": Size(statements=1_406, files=10, functions=152),
+    "papers": Size(statements=1_407, files=10, functions=152),
     "bench": Size(statements=1_341, files=21, functions=172),
 }
 
