@@ -17,6 +17,7 @@ from pathlib import Path
 from fmviz.cli._terminal import Progress, to_stderr
 from fmviz.cli.paper import report, write
 from fmviz.lab.papers import Result, full_name
+from fmviz.typography import duration
 from papers import ARTEFACTS, BUDGETS, Artefact
 from papers.base import FOLDER
 
@@ -27,6 +28,7 @@ def reproduced(artefact: Artefact, budget: str, n_jobs: int = -1, output: Path =
     """Run an artefact, write the result, and remove the pieces of a complete run."""
     output.mkdir(parents=True, exist_ok=True)
     pieces, progress = artefact.pieces(budget), Progress(60.0)
+    to_stderr(f"{artefact.title}: {duration(60.0 * artefact.minutes[budget])} on two cores.")
     try:
         result = artefact.run(budget, n_jobs=n_jobs, folder=pieces, report=progress.tell)
     finally:

@@ -121,7 +121,7 @@ def test_rows_of_a_group_stay_together_and_it_is_no_feature(file, table, tmp_pat
     table["day"] = [f"d{i % 30}" for i in range(300)]
     table.to_csv(file, index=False)
     text = command("fit", file, "--target", "price", "--group", "day", "--output", tmp_path, *STRONG).out
-    assert "300 rows, 240 of them to train, 6 features" in text
+    assert "300 rows, 240 for training, 6 features" in text
     assert "Rows of one day stay on one side of every split." in text
     assert "on 60 held-out rows of 6 day" in text
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
@@ -198,7 +198,7 @@ def test_ctrl_c_leaves_a_stopped_run(store, command, monkeypatch):
         ((), "--target is missing; choose one of the columns a, b, c, d, e, town, price"),
         (("--target", "cost"), "--target 'cost' is not a column"),
         (("--target", "price", "--task", "binary"), "300 classes"),
-        (("--target", "price", "--group", "day"), "--group 'day' is no column"),
+        (("--target", "price", "--group", "day"), "--group 'day' is not a column"),
         (("--target", "price", "--group", "price"), "'price' is not a column other than the target"),
         (("--target", "price", "--use", "town"), "--use 'town' lacks a kind"),
         (("--target", "price", "--use", "town=colour"), "kind = 'colour'"),

@@ -101,7 +101,7 @@ FLOORS: dict[str, Floor] = {
     # Beside the package, which does not need it.
     "papers": Floor(
         ("papers/",),
-        ("engine", "metrics", "lab", "cli", "package"),
+        ("typography", "engine", "metrics", "lab", "cli", "package"),
         (*_TABLES, "joblib", "scipy", "sklearn"),
     ),
 }

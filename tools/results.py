@@ -4,8 +4,8 @@
 
 NAME is an artefact of a paper, "start" for the fits of the start page, or "compare" for the comparison with
 which the page Compare opens; by default, all are recomputed. An artefact runs at the budget of its shipped
-result, else at the full one if that takes at most ten minutes on two cores. With --no-runs, results that
-`python -m papers` has written to papers/results, else the shipped ones, get today's texts and checks.
+result, a new one at the quick budget. With --no-runs, results that `python -m papers` has written to
+papers/results, else the shipped ones, get today's texts and checks.
 """
 
 from __future__ import annotations
@@ -27,14 +27,11 @@ from papers import ARTEFACTS, Artefact
 from papers.__main__ import RESULTS, reproduced
 
 COMPARE, START = "compare", "start"
-MINUTES = 10.0
 
 
 def recomputed(artefact: Artefact) -> tuple[Result, float]:
     """Run an artefact; return the result and its time in seconds since the epoch."""
-    budget = "full" if artefact.minutes["full"] <= MINUTES else "quick"
-    if artefact.name in summaries():
-        budget = summaries()[artefact.name].budget
+    budget = summaries()[artefact.name].budget if artefact.name in summaries() else "quick"
     return reproduced(artefact, budget), time.time()
 
 

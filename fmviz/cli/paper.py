@@ -27,7 +27,8 @@ add = partial(
         "": {
             "name": {
                 "metavar": "NAME|list",
-                "help": "an artefact, such as fig2 or blondel2016_fig1; list prints all",
+                "help": "an artefact, such as fig2 or blondel2016_fig1; list prints all. In a checkout, "
+                "`python -m papers NAME` computes it",
             },
             "--output": {
                 "type": Path,

@@ -367,11 +367,10 @@ def _scale(dataset: Dataset) -> float | None:
 
 
 def _notes(name: str) -> tuple[str, str]:
-    """Return how a regularizer works, as it explains a pair at zero, and another pair."""
+    """Return the mechanism of a regularizer as a note on a pair at zero, and on another pair."""
     every = PENALTIES[name].mechanism
-    # Only of TI do pairs at zero follow; of the others, pairs that stay.
     law = re.split(r"(?<=[.:]) ", every)[0].removesuffix(":").removesuffix(".") + "." * bool(every)
-    return (every, law) if name == "ti" else (law, every)
+    return (every, law) if PENALTIES[name].parts_pairs else (law, every)
 
 
 def panels_of(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset) -> list[Panel]:

@@ -124,7 +124,7 @@ def test_a_run_ends_with_the_lowest_objective(seed):
             )
         ]
         least = min(snapshot.objective for snapshot in run)
-        assert run[-1].objective == least
+        assert run[-1].objective <= (1.0 + 1e-12) * least
         rises += run[-2].objective > least
     assert rises
 

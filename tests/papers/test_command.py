@@ -74,7 +74,9 @@ def command(capsys, tmp_path) -> Callable[..., Any]:
 
 
 def test_a_result_is_printed_and_written(command, tmp_path):
-    text = command("example").out
+    printed = command("example")
+    assert printed.err.startswith("A title: ")
+    text = printed.out
     assert "`python -m papers example --budget quick`" in text
     assert "- HOLDS – x: The best score is 1.5." in text
     assert "| x, seed = 1, score | 1.2 | 1.5 | 0.25 | no | Table 9 |" in text

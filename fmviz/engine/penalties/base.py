@@ -139,6 +139,8 @@ class Penalty(Bound):
         The meaning of the label, and Ω in words; "" if the label is clear.
     mechanism : str
         A description of how it keeps or removes feature pairs; may be "".
+    parts_pairs : bool
+        Whether it sets pairs of used features to zero; otherwise the mechanism describes remaining pairs.
     source : str
         Paper and equation; "" for the forms of other orders, for which pages show those of the chosen
         penalty.
@@ -185,6 +187,7 @@ class Penalty(Bound):
     selects: ClassVar[str]
     stands_for: ClassVar[str] = ""
     mechanism: ClassVar[str] = ""
+    parts_pairs: ClassVar[bool] = False
     source: ClassVar[str] = ""
     algorithms: ClassVar[tuple[str, ...]] = ()
     row_wise: ClassVar[bool] = False

@@ -40,6 +40,7 @@ class TI(Penalty):
         "The threshold of TI for an entry grows with the other entries of its column: large entries of one "
         "group suppress small ones of the others, until each column belongs to a single group."
     )
+    parts_pairs = True
     source = "atarashi2021, Eq. 20 and 30, Theorem 7"
     algorithms = tuple(ALGORITHMS)
     power = 2

@@ -213,7 +213,10 @@ class NmAPGD(PGD):
         self._q, self._c, self._best = 1.0, self._value, (self._value, self._x)
 
     def best(self) -> Parameters:
-        return self._joint.copy(self._best[1]) if self._best[0] < self._value else self.parameters()
+        value, x = self._best
+        # Beyond rounding, which otherwise decides between the last iterates.
+        lower = value < self._value - 1e-12 * abs(self._value)
+        return self._joint.copy(x) if lower else self.parameters()
 
     def _restart(self) -> None:
         super()._restart()

@@ -15,6 +15,7 @@ import numpy as np
 from fmviz.engine.counting import used_mask
 from fmviz.engine.drive import never
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.experiment import suggested
 from fmviz.lab.runner import Run, load_dataset
@@ -94,11 +95,11 @@ class Starts:
 
     @property
     def pair(self) -> tuple[int, int]:
-        """The features of two groups whose pair weighs most with ℓ₁, of those that TI alone has at zero."""
+        """The pair across groups with the largest weight under ℓ₁, among those only TI sets to zero."""
         at, truth = STRENGTHS.index(STRENGTH), arena_truth() != 0
         P = {name: factors[at] for name, factors in self.path.items()}
         used = {name: used_mask(factors) for name, factors in P.items()}
-        shown = np.logical_and.reduce([used[name] != (name == "ti") for name in REGULARIZERS])
+        shown = np.logical_and.reduce([used[name] != PENALTIES[name].parts_pairs for name in REGULARIZERS])
         groups = np.triu(np.outer(truth.any(axis=0), truth.any(axis=0)) & ~truth, 1)
         weights = np.abs(P["l1"] @ P["l1"].T) * (shown & groups)
         i, j = np.unravel_index(int(np.argmax(weights)), weights.shape)
