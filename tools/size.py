@@ -25,9 +25,9 @@ class Size(NamedTuple):
 
 
 BUDGET = {
-    "fmviz": Size(statements=24_990, files=331, functions=3_243),
+    "fmviz": Size(statements=25_040, files=331, functions=3_245),
     "tests": Size(statements=16_010, files=200, functions=1_990),
-    "papers": Size(statements=1_406, files=10, functions=152),
+    "papers": Size(statements=1_407, files=10, functions=152),
     "bench": Size(statements=1_341, files=21, functions=172),
 }
 
