@@ -224,7 +224,7 @@ def _draw_duel(
             fit.experiment.regularizer.name: [arena.fitted(fit.parameters.P, "", dataset)] for fit in own_fits
         }
         if len(seeds) > 1:
-            st.caption(f"Seed {seed}")
+            st.caption(f"Seed {int(seed)}")
         height = _DUEL_HEIGHT if len(seeds) == 1 else _SMALL_HEIGHT
         arena.draw_panels(pictures[seed], dataset, f"compare_duel_view_{seed}", height)
     shown = table if truth is not None else table.assign(F1=math.nan)

@@ -128,7 +128,7 @@ STATES: dict[str, tuple[str, dict[str, str], str, Callable[[AppTest, str], None]
     ),
     "sweep": (
         "sweeps",
-        {"dataset": "balance_scale", "penalties": "ti,l21", "points": "2", "seeds": "2"},
+        {"dataset": "balance_scale", "penalties": "ti,l21", "points": "2", "seeds": "2", "starts": "random"},
         "sweeps_start",
         same_means,
     ),

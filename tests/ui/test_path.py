@@ -129,11 +129,11 @@ def test_nothing_to_fit_and_bad_ends_are_sentences(store, sentences):
 
 def test_a_new_data_set_brings_its_suggestions(store):
     app = open_page("path", dataset="balance_scale")
-    assert (app.select_slider(key="path_low").value, app.select_slider(key="path_high").value) == (1e-4, 1.0)
+    assert (app.select_slider(key="path_low").value, app.select_slider(key="path_high").value) == (2e-5, 0.05)
     assert app.number_input(key="path_rank").value == 4
     choose(app, shared_dataset="diabetes")
     assert app.number_input(key="path_rank").value == 5
-    # The link brought a start of earlier versions; what the reader chooses is up to where ℓ₁ leaves none.
+    # Up to where ℓ₁ leaves none.
     assert (address(app)["low"], address(app)["high"]) == ("0.003", "100.0")
     assert address(app)["order"] == "informed"
 

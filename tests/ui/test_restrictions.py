@@ -50,7 +50,7 @@ def test_what_a_page_does_not_have_is_told():
 
 
 def test_a_teacher_hides_locks_copies_and_goes_back():
-    app = page("prox", k="30")
+    app = page("prox", k="8")
     offered = app.multiselect(key="prox_hide").options
     assert {"Strength λ", "Features d", "Rank k", "Operators", "Seed"} <= set(offered)
     assert "Data set" not in offered, "nothing reads it here"
@@ -109,11 +109,11 @@ def test_simple_leaves_out_what_is_expert_and_keeps_its_values(store):
 
 @pytest.mark.simple
 def test_who_comes_first_meets_few_pages_and_four_regularizers():
-    app = page("prox", k="30")
+    app = page("prox", k="8")
     labels = [link.proto.label for link in app.sidebar.get("page_link")]
-    assert labels[:6] == ["Start", "Lessons", "Operators", "Train", "Your data", "Interactions"]
+    assert labels[:7] == ["Start", "Lessons", "Operators", "Train", "Compare", "Your data", "Interactions"]
     (folded,) = [item for item in app.sidebar.get("expander") if item.proto.label == "Research"]
-    assert len(folded.get("page_link")) == len(labels) - 6
+    assert len(folded.get("page_link")) == len(labels) - 7
     pills = app.get("button_group")[0]
     offered = [option.content for option in pills.proto.options]
     assert offered[-1] == "More …"

@@ -53,7 +53,7 @@ def test_a_pair_is_explained_by_the_regularizer_of_a_link(store):
     assert sent["mark"] == {"row": row, "col": col, "panel": 2}
     l1, ti = sent["panels"][1:3]
     # What is said of a cell at zero, and of another, is true of it.
-    assert [("share columns" in l1["notes"][at], "column is left" in ti["notes"][at]) for at in (0, 1)] == [
+    assert [("sharing columns" in l1["notes"][at], "a single group" in ti["notes"][at]) for at in (0, 1)] == [
         (False, True),
         (True, False),
     ]
@@ -117,7 +117,7 @@ def test_data_set_and_seed_come_from_the_link_and_go_back_to_it(store):
     test = page("compare", seed="77", dataset="monks1")
     assert values(test, "shared_seed", "shared_dataset") == (77, "monks1")
     choose(test, shared_seed=5)
-    assert address(test) == {"seed": "5", "dataset": "monks1", "view": "sparsity"}
+    assert address(test) == {"seed": "5", "dataset": "monks1", "view": "sparsity", "target": "3"}
     choose(test, shared_dataset=next(iter(DATASETS)))
     assert address(test)["seed"] == "5"
     assert "dataset" not in address(test), "the default is left out"

@@ -29,9 +29,8 @@ def in_this_process(monkeypatch):
 
 
 def test_a_sweep_is_declared_and_carried_out(store):
-    app = page(
-        "sweeps", dataset="balance_scale", penalties="ti,cs", points="2", seeds="2", low="0.001", high="0.01"
-    )
+    given = {"penalties": "ti,cs", "points": "2", "seeds": "2", "low": "0.001", "high": "0.01"}
+    app = page("sweeps", dataset="balance_scale", starts="random", **given)
     assert app.button(key="sweeps_start").label == "Run 8 fits"
     finish(app, "sweeps_start")
     assert "8 of 8 fits" in words(app)
@@ -47,13 +46,13 @@ def test_a_sweep_is_declared_and_carried_out(store):
     assert store.count() == 8
 
 
-def test_a_visit_walks_the_grid_and_a_link_starts_as_it_always_did(store):
+def test_a_visit_and_a_link_without_a_start_walk_the_grid(store):
     app = page("sweeps")
-    assert written(app)["starts"] == "warm"
+    assert "starts" not in written(app)
     assert "sweeps_points" not in {item.key for item in app.number_input}
     app.segmented_control(key="sweeps_starts").set_value("random").run()
-    assert "starts" not in written(app)
-    assert page("sweeps", dataset="monks1").segmented_control(key="sweeps_starts").value == "random"
+    assert written(app)["starts"] == "random"
+    assert page("sweeps", dataset="monks1").segmented_control(key="sweeps_starts").value == "warm"
 
 
 def test_the_weakest_strength_of_a_number_of_pairs_is_named(store):
