@@ -63,12 +63,14 @@ def test_play_trains_to_the_end_and_shows_what_came_out(open_train, manager):
     assert job.view().message in words(app)
 
 
-def test_the_page_keeps_rows_out_by_default_and_a_link_says_what_it_always_said(open_train):
+def test_rows_are_held_out_by_default_whatever_the_query(open_train):
     app = open_train()
     assert app.session_state["fmviz:train:validation"] == 0.1
     (chart,) = (c for c in stage(app)["stage"]["charts"] if c["title"] == "RMSE")
     assert [series["name"] for series in chart["rows"][0]["series"]] == ["training", "validation"]
-    assert open_train(dataset="planted_interactions").session_state["fmviz:train:validation"] == 0.0
+    assert open_train(dataset="monks1").session_state["fmviz:train:validation"] == 0.1
+    # A link with settings keeps them.
+    assert open_train(lambda_sparse="0.3").session_state["fmviz:train:validation"] == 0.0
 
 
 def test_another_solver_trains_the_same_problem_and_is_drawn_beside(open_train, store, sentences):
@@ -349,7 +351,8 @@ def test_the_model_decides_which_penalties_and_solvers_there_are(open_train, man
     assert address(app)["model"] == "qr"
     press(app, "train_play")
     (job,) = manager.jobs()
-    assert job.experiment == suggested("monks1", "qr")
+    expected = suggested("monks1", "qr")
+    assert job.experiment == dataclasses.replace(expected, start="informed", validation=0.1)
     assert job.view().last["support_f1"] == 1.0
     choose(app, train_model="fm")
     assert values(app, "train_regularizer", "train_max_epochs") == ("ti", suggested("monks1").max_epochs)
