@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
-from fmviz.figures.training import DASHES, X_TITLES, X, finish, metric_axis, thin
+from fmviz.figures.training import DASHES, X_TITLES, X, exponents, finish, metric_axis, thin
 from fmviz.metrics import Metric
 
 
@@ -134,7 +134,9 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
         )
     axis = metric_axis(metric, table[["value", "refitted"]].to_numpy().ravel())
     figure.update_xaxes(axis | {"title": None, "showgrid": True}, row=1, col=1)
-    figure.update_xaxes(type="log", dtick=1, exponentformat="power", showgrid=True, row=1, col=2)
+    figure.update_xaxes(
+        type="log", dtick=1, exponentformat=exponents(table["λ"]), showgrid=True, row=1, col=2
+    )
     ends = [len(labels) - 0.5, -0.5]
     figure.update_yaxes(tickvals=[*range(len(labels))], ticktext=labels, range=ends, showgrid=False)
     return finish(figure, height, 8, showlegend=False, hovermode="closest")

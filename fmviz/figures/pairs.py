@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from fmviz.figures import palette
 from fmviz.figures.interactions import short
-from fmviz.figures.training import finish
+from fmviz.figures.training import exponents, finish
 
 LABELLED = 5
 """So many pairs have a label, the strongest at the smallest λ."""
@@ -101,7 +101,7 @@ def weights(
     if mark is not None:
         figure.add_vline(mark, line={"color": palette.NEUTRAL, "width": 1.4, "dash": "dash"})
     room = 12 + 6 * max((len(labels[pair]) for pair in top), default=0)
-    axis = {"type": "log", "title": "λ", "exponentformat": "power", "dtick": 1}
+    axis = {"type": "log", "title": "λ", "exponentformat": exponents(np.array(lambdas)), "dtick": 1}
     figure.update_xaxes(axis).update_yaxes(title="weight", side="right")
     return finish(figure, _HEIGHT, 30, hovermode="closest", margin_l=room, showlegend=truth is not None)
 

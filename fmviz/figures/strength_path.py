@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fmviz.figures import palette
-from fmviz.figures.training import NONE, finish, log_counts_axis, metric_axis
+from fmviz.figures.training import NONE, exponents, finish, log_counts_axis, metric_axis
 from fmviz.metrics import Metric
 
 Against = Literal["lambda_sparse", "used_interactions"]
@@ -136,7 +136,7 @@ def path(
     elif x == "used_interactions":
         axis = {"rangemode": "tozero", "tickformat": ",d"}
     else:
-        axis = {"type": "log", "dtick": 1, "exponentformat": "power"}
+        axis = {"type": "log", "dtick": 1, "exponentformat": exponents(table[x])}
         if ends is not None:
             low, high = np.log10(ends)
             margin = 0.03 * (high - low)

@@ -73,9 +73,14 @@ def metric_axis(metric: Metric, values: Sequence[float] | np.ndarray) -> dict[st
         "type": "log",
         # Of many decades some are named.
         "dtick": -(-math.log10(span) // 6) if (span := finite.max() / finite.min()) > 300 else "D2",
-        "exponentformat": "power",
+        "exponentformat": exponents(finite),
         "title": metric.label,
     }
+
+
+def exponents(values: np.ndarray) -> str:
+    """Return Plotly's format of ticks on a logarithmic axis: plain numbers unless they are long."""
+    return "none" if values.min() >= 1e-3 and values.max() < 1e5 else "power"
 
 
 def log_counts_axis(largest: float) -> dict[str, object]:
