@@ -134,7 +134,8 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
         )
     axis = metric_axis(metric, table[["value", "refitted"]].to_numpy().ravel())
     figure.update_xaxes(axis | {"title": None, "showgrid": True}, row=1, col=1)
-    figure.update_xaxes(
+    marks = exponents(table["λ"])
+    figure.update_xaxes(type="log", dtick=1, exponentformat=marks, showgrid=True, row=1, col=2)
         type="log", dtick=1, exponentformat=exponents(table["λ"]), showgrid=True, row=1, col=2
     )
     ends = [len(labels) - 0.5, -0.5]
