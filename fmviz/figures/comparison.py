@@ -136,8 +136,6 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
     figure.update_xaxes(axis | {"title": None, "showgrid": True}, row=1, col=1)
     marks = exponents(table["λ"])
     figure.update_xaxes(type="log", dtick=1, exponentformat=marks, showgrid=True, row=1, col=2)
-        type="log", dtick=1, exponentformat=exponents(table["λ"]), showgrid=True, row=1, col=2
-    )
     ends = [len(labels) - 0.5, -0.5]
     figure.update_yaxes(tickvals=[*range(len(labels))], ticktext=labels, range=ends, showgrid=False)
     return finish(figure, height, 8, showlegend=False, hovermode="closest")
