@@ -661,7 +661,7 @@ class Panel {
     const none = [i, j].filter((at) => !this.row(at).some(Boolean)).map((at) => this.name(at));
     const words = shared
       ? `${shared} of ${k} columns; the products sum to ${number(product(this.numbers(), k, i, j), 2)}.`
-      : `no column; the weight is exactly zero.${none[0] ? ` The row of ${none.join(" and of ")} is zero.` : ""}`;
+      : `no column; the weight, their product summed over columns, is exactly zero.${none[0] ? ` The row of ${none.join(" and of ")} is zero.` : ""}`;
     return `Above: rows of P of ${this.name(i)} and ${this.name(j)}. In ${title} they share ${words} ${notes[shared ? 1 : 0]}`;
   }
 

@@ -210,8 +210,8 @@ def _draw_duel(
     left.caption(SHRINKAGE)
     with right:
         st.markdown(
-            f"**{metric.label}** :small[○ fitted · ● refitted, λ = 0 · ✕ off target] and **λ** "
-            ":small[● weakest – strongest]"
+            f"Left: **{metric.label}** :small[○ fitted · ● refitted, λ = 0 · ✕ nearest]. Right: **λ** "
+            ":small[● chosen – strongest in range]"
         )
         chart(
             figures.equal_sparsity(table, metric, 34 + 27 * len(names)),

@@ -50,6 +50,7 @@ def draw(
         st.markdown(f"**Weights of pairs**, {label}{target}")
         figure = _weights(plan, view, name, strength, band)
         chart(figure, "path_weights", f"The weights of the strongest pairs of {label} against λ.")
+        st.caption("Bold: the five strongest pairs at the smallest λ. Dashed: the λ of the fit below.")
     with second:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"**How often each pair is selected**, {label}", width="content")

@@ -229,7 +229,7 @@ def test_start_in_a_browser(new_page, server, wait_idle, shoot):
 
 # The clicks, each on the cell of the explained pair in a picture, and what they answer on the first screen.
 FIVE_MINUTES = (
-    ("TI", "column; the weight is exactly zero"),
+    ("TI", "column; the weight, their product summed over columns, is exactly zero"),
     ("ℓ₁", "features of different groups end up sharing columns"),
     ("CS", "CS removes whole rows"),
 )

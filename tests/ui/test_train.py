@@ -86,7 +86,7 @@ def test_another_solver_trains_the_same_problem_and_is_drawn_beside(open_train, 
     assert [trace["yaxis"] for trace in drawn] == ["y", "y", "y2", "y2"]
     assert drawn[0]["name"] == "PCD, this run"
     assert drawn[1]["name"].startswith(rival.solver.label)
-    assert "Convergence" in [c["title"] for c in stage(app)["stage"]["charts"]]
+    assert "Convergence, log scale" in [c["title"] for c in stage(app)["stage"]["charts"]]
     sentences(app, "train", "another solver")
 
 

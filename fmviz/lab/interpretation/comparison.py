@@ -137,7 +137,8 @@ def error_words(rows: pd.DataFrame, metric: Metric) -> str:
         values = joined(dict.fromkeys(map(typeset, means)))
         return f"for {joined(means.index)} ({values}{alike * (len(means) > 1)})"
 
-    said = f"{metric.label}: {'lowest' if metric.better == 'smaller' else 'highest'} {best('value')}"
+    mean = "mean " if rows["label"].duplicated().any() else ""
+    said = f"{mean}{metric.label}: {'lowest' if metric.better == 'smaller' else 'highest'} {best('value')}"
     return f"{said}; refitted without λ, {best('refitted')}" if rows["refitted"].notna().any() else said
 
 
@@ -193,7 +194,10 @@ def conclusion(
         if rows["F1"].notna().all() and {*rows["label"]} != {reference}:
             words.append(f"With about {target:,} pairs, {support_words(rows, reference)}.")
         if rows["label"].nunique() > 1:
-            words.append(f"{error_words(rows, metric)}.")
+            said = error_words(rows, metric)
+            words.append(f"{said[0].upper()}{said[1:]}.")
+        if rows["nearest"].any():
+            words.append(f"Fits marked ✕ miss the range by less than {_ABOUT - 1:.0%}.")
     for label, own in missed.groupby("label", sort=False):
         on = f" on {len(own)} of {seeds} seeds" * (seeds > 1)
         words.append(

@@ -191,7 +191,7 @@ def _recovery(scene: Scene) -> list[figures.Plot]:
 
 OBJECTIVE = Panel(
     "objective",
-    lambda scene: "Objective" if scene.parts else "Convergence",
+    lambda scene: "Objective" if scene.parts else "Convergence, log scale",
     "curves",
     plots=_objective,
 )
