@@ -134,7 +134,8 @@ def draw(
         )
     chosen = [PENALTIES[name] for name in plan.regularizers]
     if words := [f"**{penalty.label}**, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]:
-        st.caption(" ".join(words))
+        with st.expander("What the regularizers penalize", icon=":material/functions:"):
+            st.markdown(" ".join(words))
     if shown.state is TaskState.FINISHED:
         make = partial(_saved, plan, shown, nearest, epochs, starts)
         widgets.save_page(f"{settings.page}_page", make, f"{settings.page}-models")

@@ -133,7 +133,9 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
     for name in ("dataset", "regularizer", "model", "solver"):
         frame[name] = [label_of(name, value) if isinstance(value, str) else "" for value in frame[name]]
     frame["run"] = [run.removeprefix(f"{data} · ") for run, data in frame[["run", "dataset"]].values]
-    frame["spark"] = [np.log10(v) if min(v, default=0.0) > 0.0 else v for v in frame["spark"]]
+    # Two points are no curve.
+    curves = [values if len(values) > 2 else [] for values in frame["spark"]]
+    frame["spark"] = [np.log10(v) if min(v, default=0.0) > 0.0 else v for v in curves]
     shown = ["run", "dataset", "status", "spark", "objective", "interactions", "metric", "when", "features"]
     shown += ["regularizer", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]
     event = st.dataframe(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
@@ -48,18 +46,14 @@ def render() -> None:
             _arena(settings)
         if settings["lesson"]:
             return
-        with st.container(horizontal=True):
-            for key, label, icon, query, script in (
-                ("start_tour", "60-second tour", ":material/tour:", {"lesson": "tour"}, None),
-                ("start_to_lessons", "Lessons", navigation.LESSONS.icon, {}, navigation.LESSONS.script),
-                ("start_to_prox", "Explore the operators", navigation.PROX.icon, {}, navigation.PROX.script),
-                ("start_to_train", "Train a model", navigation.TRAIN.icon, {}, navigation.TRAIN.script),
-                ("start_to_data", "Bring your data", navigation.DATA.icon, {}, navigation.DATA.script),
-            ):
-                kind: Any = "primary" if script is None else "secondary"
-                st.button(
-                    plain(label), icon=icon, key=key, type=kind, on_click=Settings.move, args=(query, script)
-                )
+        st.button(
+            "60-second tour",
+            icon=":material/tour:",
+            key="start_tour",
+            type="primary",
+            on_click=Settings.move,
+            args=({"lesson": "tour"}, None),
+        )
         st.subheader("See what an operator does")
         _cards(navigation.PROX, "operators", "See it")
         st.subheader("Watch a model learn")
