@@ -8,6 +8,7 @@ from fmviz.lab.interpretation.reading import exact_search
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.report import main_figure, pair_figure
 from fmviz.stage import Cell, CodesFrame, Panel, encode_codes
+from fmviz.typography import typeset
 from fmviz.ui.charts import chart
 from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
@@ -18,6 +19,14 @@ TABLE = (Whole("pair", help="The column drawn as a curve, or two columns drawn a
 _FIRST, _ACROSS = 6, 3
 _LISTED = 60
 _GREY = "color: #8b929c"
+# A phone shows a list in place of the table, which would cut off the sentences.
+_STYLE = """<style>
+.st-key-interactions_list {display: none}
+@media (max-width: 640px) {
+  .st-key-interactions_list {display: flex}
+  .st-key-interactions_table {display: none}
+}
+</style>"""
 
 
 def read(reading: Opened) -> ByColumns | None:
@@ -89,12 +98,29 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
     row = 66 if table["sentence"].str.len().max() > 90 or table["name"].str.len().max() > 30 else 35
     small = [place >= 0 and not counted[place] for place in every["place"]]
 
-    def picked() -> None:
-        rows = st.session_state["interactions_columns"]["selection"]["rows"]
-        if rows:
-            settings.set(pair=tuple(int(place) for place in every[["a", "b"]].iloc[rows[0]] if place >= 0))
+    def chosen(row: int | None) -> None:
+        if row is not None:
+            settings.set(pair=tuple(int(place) for place in every[["a", "b"]].iloc[row] if place >= 0))
 
-    st.dataframe(
+    def picked() -> None:
+        chosen(next(iter(st.session_state["interactions_columns"]["selection"]["rows"]), None))
+
+    with st.container(key="interactions_list"):
+        lines = [
+            f"**{plain(row.name)}** · {typeset(row.size, '.3g')}: {plain(row.sentence)}"
+            for row in table.head(_LISTED).itertuples(index=False)
+        ]
+        st.html(_STYLE)
+        st.selectbox(
+            "Column, or pair of columns",
+            range(len(lines)),
+            index=None,
+            format_func=table["name"].tolist().__getitem__,
+            key="interactions_listed",
+            on_change=lambda: chosen(st.session_state["interactions_listed"]),
+        )
+        st.markdown("\n".join(f"- {line}" for line in lines))
+    st.container(key="interactions_table").dataframe(
         table.style.apply(lambda row: [_GREY if small[row.name] else ""] * len(row), axis=1),
         key="interactions_columns",
         hide_index=True,
