@@ -74,7 +74,7 @@ from fmviz.ui.watching import counted, outcome, watch
 
 # Regularizers with an exact proximal operator; ridge is not sparse.
 _OF_EQUAL_SPARSITY = (
-    # Links call them by this name.
+    # Their name in links.
     Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="Regularizers to compare."),
     ParamSpec(
         "target",
@@ -187,7 +187,7 @@ def _draw_duel(
     *,
     finished: bool,
 ) -> None:
-    """Draw chosen fits: what they show, their errors and λ, and the matrices of every seed."""
+    """Draw chosen fits: the conclusions, errors and λ, and the matrices of every seed."""
     metric = next((m for m in COLUMNS.values() if any(m.name in fit.metrics for fit in fits)), None)
     if metric is None:
         return
@@ -385,7 +385,7 @@ def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
 
 
 def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
-    """Return the pair weights of runs, or draw why they cannot be compared and return none."""
+    """Return the pair weights of runs; if they cannot be compared, draw the reason and return none."""
     results = [_weights(run.id, run.updated, runs) for run in group]
     reasons = {w: None for w in results if isinstance(w, str)}
     if len({run.data_hash for run in group}) > 1:
@@ -642,7 +642,7 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
         source = f"F* is the lowest objective known for the problem of each run, of {len(least)} problems."
     if curve == OBJECTIVE:
         st.caption(plain(source))
-    # The saved page has no dashes that could tell runs of one regularizer apart.
+    # The saved page lacks dashes to distinguish runs with the same regularizer.
     colors, charts = palette.method_colors([name for name, *_ in histories]), []
     for metric in shown:
         figure = figures.overlay(histories, metric, x=settings["x"])
