@@ -326,7 +326,7 @@ def training(run: Any, x: str = "epoch") -> go.Figure:
     ----------
     run : estimator, StoredRun, iterable of Snapshot, or DataFrame
         A fit, the snapshots of a run (`fmviz.lab.runner.Run.snapshots`), or its records, such as
-        ``history_``; or a dict of these by name, of one problem, for instance with different solvers.
+        ``history_``; or a dict of these by name for the same problem, for instance with different solvers.
     x : {"epoch", "seconds"}
         The horizontal axis.
 

@@ -516,7 +516,7 @@ def _runs(settings: Settings) -> None:
         st.markdown(plain(f"{error_words(table, COLUMNS[judged[0]])}."))
     columns = {group[0].id: _name(*group) for group in groups}
     differences = in_words(differing(groups, only=len(groups) > 1)).rename(columns=columns)
-    if settings.shows("sides", "What differs"):
+    if settings.shows("sides", "Differences"):
         _side_by_side(differences)
     _curves(settings, runs, groups, differences)
     if settings.shows("pairs", "Pairs that recur"):
@@ -595,7 +595,7 @@ def _objective(run: StoredRun) -> tuple[str, ...]:
 
 
 def _side_by_side(table: pd.DataFrame) -> None:
-    st.subheader("What differs")
+    st.subheader("Differences")
     if table.empty:
         st.caption("These runs have the same settings and results.")
         return
@@ -648,6 +648,6 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
         figure = figures.overlay(histories, metric, x=settings["x"])
         figure.for_each_trace(lambda trace: trace.update(line={"color": colors[trace.name], "dash": None}))
         charts.append(chart_of_figure(metric.label, figure))
-    tables = [("What differs", differences.to_dict("records"))]
+    tables = [("Differences", differences.to_dict("records"))]
     make = partial(page, "Runs side by side", [alt], [("", Picture(charts=charts))], tables=tables)
     widgets.save_page("compare_runs_page", make, "runs")

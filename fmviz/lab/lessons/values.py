@@ -167,7 +167,7 @@ def of_seeds(query: Query, *, seeds: int, least: int, **changes: Any) -> float:
 
 
 def of_siblings(query: Query, *, used: bool, **changes: Any) -> float:
-    """Return the number of pairs of levels of one attribute, in total or used by a run."""
+    """Return the number of pairs of levels of the same attribute, in total or used by a run."""
     groups = np.array(load_dataset(_experiment(query, changes).dataset).groups)
     same = np.triu(groups[:, None] == groups[None, :], 1)
     return float(np.count_nonzero(same & _used(query, changes) if used else same))
