@@ -173,7 +173,7 @@ def path(
     against : {"lambda_sparse", "used_interactions"}
         The horizontal axis.
     truth : (d, d) array_like, optional
-        The true weights of pairs: those that are not 0 are drawn in colour, others grey.
+        The true weights of pairs: pairs with non-zero weights are drawn in colour, others in grey.
 
     Returns
     -------
@@ -227,14 +227,14 @@ def path(
 
 
 def selection(frequencies: pd.DataFrame, at: float | None = None, *, truth: Any = None) -> go.Figure:
-    """Draw how often pairs are selected: all of them at one λ, and those selected most along λ.
+    """Draw selection frequencies: of all pairs at one λ, and of the most frequently selected ones along λ.
 
     Parameters
     ----------
     frequencies : DataFrame
         From `fmviz.selection_frequencies`.
     at : float, optional
-        The λ of the matrix, the nearest of the table; by default its middle one.
+        The λ of the matrix, rounded to the nearest one in the table; by default the middle one.
     truth : (d, d) array_like, optional
         The true weights of pairs: the names of true pairs are bold.
 
@@ -245,7 +245,7 @@ def selection(frequencies: pd.DataFrame, at: float | None = None, *, truth: Any 
     Raises
     ------
     ValueError
-        If it is no such table, or no pair is ever selected.
+        If `frequencies` is not such a table, or no pair is ever selected.
 
     Examples
     --------
@@ -258,8 +258,8 @@ def selection(frequencies: pd.DataFrame, at: float | None = None, *, truth: Any 
     names = getattr(frequencies, "attrs", {}).get("names")
     if not names or not len(frequencies):
         raise ValueError(
-            "frequencies must be what fmviz.selection_frequencies returns, with one pair that is selected at "
-            "least; give smaller strengths."
+            "frequencies must be a table by fmviz.selection_frequencies with at least one selected pair; "
+            "pass one for smaller strengths."
         )
     strengths = frequencies.columns.to_numpy(dtype=float)
     chosen = strengths[strengths.size // 2 if at is None else np.abs(strengths - at).argmin()]
@@ -326,7 +326,7 @@ def training(run: Any, x: str = "epoch") -> go.Figure:
     ----------
     run : estimator, StoredRun, iterable of Snapshot, or DataFrame
         A fit, the snapshots of a run (`fmviz.lab.runner.Run.snapshots`), or its records, such as
-        ``history_``; or a dict of these by name, of one problem, for instance with different solvers.
+        ``history_``; or a dict of these by name for the same problem, for instance with different solvers.
     x : {"epoch", "seconds"}
         The horizontal axis.
 
@@ -462,7 +462,7 @@ def _named(runs: Any) -> dict[str, Any]:
 
 
 def _metric(name: str, columns: Iterable[str]) -> Metric:
-    """Return the metric in a column, one of those that exist."""
+    """Return the metric of an existing column."""
     known = {**METRICS, **COLUMNS}
     return known[one_of("metric", name, [column for column in known if column in {*columns}])]
 

@@ -64,7 +64,7 @@ _LEFT_OUT = "Feature names and rankings are omitted, and errors refer to the sca
 _FEATURES = 3
 # The maximum number of columns, and of column pairs, drawn.
 _COLUMNS = 12
-USED = "What the model uses"
+USED = "Used features and interactions"
 UNION = ", all outputs together"
 _FOLDER = Path(__file__).parent
 _TEMPLATES = Environment(

@@ -201,7 +201,7 @@ def _judge_fig10(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 ERROR, F1, PSSR = "estimation error", "F1", "PSSR"
 METRICS = {ERROR: "estimation_error", F1: "support_f1", PSSR: "support_recovered"}
-# First numbers of validation and test data sets.
+# The numbers of the first validation and the first test data set.
 _FIRST_VALIDATION, _FIRST_TEST = 1_000, 5_000
 
 
@@ -345,7 +345,7 @@ def _judge_fig4(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 # ----------------------------------------------------------------------------------------- figures 5, 6 and 7
 
-# With all methods, and only with those that minimise a bound of the objective or solve it inexactly.
+# All methods, and only those that minimise a bound of the objective or solve it inexactly.
 _READINGS = {"all methods": [], "without SLQR": ["SLQR"]}
 _OTHERS = tuple(name for name in WEIGHTED if name not in PROPOSED)
 
@@ -517,7 +517,7 @@ def algorithm(
 
 
 def problem_of_fig8(letter: str, strength: float, X: np.ndarray, y: np.ndarray) -> Problem:
-    """Return the problem of a panel, whose objective is 1/d² times that of the paper.
+    """Return the problem of a panel, with 1/d² times the objective of the paper.
 
     As in the paper for the stochastic methods, rows are divided by √d and targets by d; this divides the
     squared loss and the strengths by d².

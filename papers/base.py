@@ -1,4 +1,4 @@
-"""Artefacts, the figures and tables of papers: their declarations, and how one is reproduced and judged."""
+"""Artefacts, the figures and tables of papers: declaration, reproduction and judgement."""
 
 from __future__ import annotations
 
@@ -36,17 +36,16 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Claim(Statement):
-    """A statement of a paper, and how it is judged.
+    """A statement of a paper, with the conditions of its verdict.
 
     Attributes
     ----------
     measured : str
-        The sentence of a check, in which numbers stand by their names in braces.
+        The sentence of a check, with the names of numbers in braces.
     ranges : mapping of str to (low, high)
-        Settings of several values, with the range that they have in the paper: a run over another range
-        settles nothing.
+        Ranges in the paper of settings with several values: a run over another range settles nothing.
     at_rest : {"", "lowest", "all"}
-        Which objectives must have come to rest before their runs end, as `cut_short` has it.
+        The objectives that must come to rest before their runs end, see `cut_short`.
     """
 
     measured: str = ""
@@ -63,9 +62,9 @@ class Artefact:
     name : str
         ``<paper>_<figure>``.
     paper, title : str
-        Reference, and what is shown.
+        Reference and heading.
     statements : tuple of Claim
-        What the paper says about it.
+        The paper's statements about it.
     differences : tuple of str
         Deviations of our protocol, and choices left open by the paper.
     settings : mapping
@@ -111,10 +110,10 @@ class Artefact:
     summary: Mapping[str, Callable[[Tables], Iterable[Row]]] = field(default_factory=dict)
 
     def judge(self, tables: Tables, settings: Settings, *, complete: bool = True) -> list[Check]:
-        """Return what the tables of a run say to every statement.
+        """Return checks of every statement by the tables of a run.
 
-        Nothing is settled by a part of a run, by stand-ins, of which the paper says nothing, over a range
-        that is not the paper's, or where runs ended before their objectives came to rest.
+        A check is not settled if the run is incomplete, if substitutes replace all data of the paper, if a
+        range differs from the paper's, or if runs ended before their objectives came to rest.
         """
         settings = {**settings, **self.thresholds}
         used = {row["data"] for row in tables.get("data", ())}
@@ -166,16 +165,16 @@ class Artefact:
         report: Callable[[str], object] = str,
         **changes: Any,
     ) -> Result:
-        """Reproduce the artefact; Ctrl-C ends a run early with what there is.
+        """Reproduce the artefact; Ctrl-C ends a run early with the results so far.
 
         Parameters
         ----------
         budget : {"quick", "full"}
-            Minutes, or what the paper did.
+            A run of minutes, or the protocol of the paper.
         n_jobs : int
-            Worker processes where trials can run beside each other; -1 for one per core.
+            Worker processes for trials that can run in parallel; -1 for one per core.
         folder : Path, optional
-            Where completed trials of earlier runs with these settings are, and those of this one go.
+            The folder of completed trials of earlier runs with these settings and of this one.
         report : callable
             Called with a sentence on the progress after every trial.
         **changes
@@ -249,7 +248,7 @@ class Artefact:
 
 @cache
 def declared(name: str) -> dict[str, Any]:
-    """Return what the TOML file of a paper, or of a figure, says."""
+    """Return the content of the TOML file of a paper or a figure."""
     return tomllib.loads((FOLDER / f"figures/{name}.toml").read_text(encoding="utf-8"))
 
 

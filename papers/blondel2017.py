@@ -461,7 +461,7 @@ def _judge_fig5(tables: Tables, settings: Settings) -> Iterator[Finding]:
 
 
 def cells(tables: Tables, printed: Mapping[tuple[str, str], Row]) -> Iterator[Row]:
-    """Yield means over the splits, with what is printed of a data set and a method."""
+    """Yield means over the splits, with the printed numbers of a data set and a method."""
     rows = frame(tables, "test").reindex(columns=["data", "method", "score", "used"]).dropna()
     for (data, method), part in rows.groupby(["data", "method"], sort=False):
         (mean, bases), (std, bases_std), n = part.iloc[:, 2:].mean(), part.iloc[:, 2:].std(), len(part)
@@ -518,7 +518,7 @@ def _judge_table2(tables: Tables, settings: Settings) -> Iterator[Finding]:
         each = {name: said for name, lead in leads.items() if (said := margin(lead))}
         if not each:
             continue
-        # A data set of the paper may stand here in several readings, all of which count as one.
+        # Several readings of a data set of the paper count as one.
         readings: dict[str, list[Verdict]] = {name.partition(" (")[0]: [] for name in COMPARED}
         for name, (holds, _) in each.items():
             readings.setdefault(name.partition(" (")[0], []).append(holds)

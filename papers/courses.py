@@ -61,8 +61,8 @@ def settled(course: Sequence[Mapping[Any, Any]]) -> float:
 def cut_short(tables: Tables, panel: str, among: str) -> bool:
     """Return whether objectives still changed by more than `SHARE` in the second half of their time.
 
-    That of all methods has to have come to rest from every start, or, where they minimise the same objective,
-    `among` "lowest", that of one method within `SHARE` of the lowest.
+    From every start, the objectives of all methods must come to rest; with `among` "lowest", for methods with
+    the same objective, that of one method within `SHARE` of the lowest suffices.
     """
     rows = frame(tables, "trace", panel=panel)
     if rows.empty:

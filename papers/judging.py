@@ -54,10 +54,10 @@ def verdict(holds: Verdict | bool | None) -> Verdict:
 
 
 def majority(cases: Iterable[bool | None], **numbers: Any) -> tuple[Verdict, dict[str, Any]]:
-    """Say "holds" if it does in three of four cases or more, "does not hold" up to one in two.
+    """Return "holds" if three quarters of the cases or more hold, "does not hold" up to one half.
 
-    A case without evidence is None; with one of them nothing is settled. The numbers are those given, "wins"
-    and "n".
+    A case without evidence is None and makes the verdict "not settled". The numbers are the given ones,
+    "wins" and "n".
     """
     answers = [None if case is None else bool(case) for case in cases]
     wins, n = sum(map(bool, answers)), len(answers)

@@ -41,7 +41,7 @@ class Reproduction:
     settings : mapping
         The settings of the artefact, including those of the budget.
     n_jobs : int
-        Worker processes; -1 for one a core.
+        Worker processes; -1 for one per core.
     folder : Path, optional
         The folder of `joblib.Memory` for trials.
     sets : mapping
@@ -91,7 +91,7 @@ class Reproduction:
             if table == "data":
                 name, digest = row["data"], values.pop("digest")
                 if self.data.get(name, digest) != digest:
-                    self.note(f"{name} differed between trials: run again.")
+                    self.note(f"{name} differed between trials: repeat the run.")
                 if name in self.data:
                     continue
                 self.data[name] = digest
@@ -114,8 +114,8 @@ class Reproduction:
     def fill(self, work: Work, trials: Sequence[Row], *, alone: bool = False) -> Iterator[str]:
         """Add the rows of all trials, stored ones first, and yield a description after each.
 
-        Trials that take the time are made `alone`, one after the other in this process; others in workers.
-        One that fails becomes a row of the table "failures", and is made again by the next run.
+        Trials that measure time run `alone`, sequentially in this process; others run in workers. A failed
+        trial becomes a row of the table "failures" and is repeated by the next run.
         """
         self.total += len(trials)
         missing = []

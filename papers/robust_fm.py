@@ -1,4 +1,4 @@
-"""Figures about robust_fm, whose text contains no experiment: these experiments are ours."""
+"""Figures about robust_fm: the paper contains no experiment; these experiments are ours."""
 
 from __future__ import annotations
 

@@ -105,8 +105,8 @@ _TABLE: dict[str, dict[str, Any]] = {
     "--group": {
         "default": "",
         "metavar": "COLUMN",
-        "help": "rows of one value, such as a date or a person, stay on one side of every split; the column "
-        "is no feature unless --use says so",
+        "help": "rows with the same value, such as a date or a person, stay on the same side of every split; "
+        "the column is not a feature unless selected by --use",
     },
     "--scaling": {
         "choices": ("standard", "range", "none"),
@@ -121,12 +121,12 @@ _TABLE: dict[str, dict[str, Any]] = {
     "--rare": {
         "type": int,
         "metavar": "N",
-        "help": "words in fewer rows share a feature (default: 5; 1 below 1000 rows)",
+        "help": "categories with fewer rows share a feature (default: 5; 1 below 1000 rows)",
     },
     "--most-levels": {
         "type": int,
         "metavar": "N",
-        "help": "the maximum number of words per column with separate features (default: all)",
+        "help": "the maximum number of categories per column with separate features (default: all)",
     },
 }
 
@@ -349,7 +349,7 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
     first = first_recipe(source, columns).grouped(group)
     names = [choice.name for choice in first.columns]
     if source.table is None and arguments.target is not None:
-        raise ValueError(f"{name} is a libsvm file, whose first number is the target; omit --target.")
+        raise ValueError(f"{name} is a libsvm file: the first number of a row is the target; omit --target.")
     if source.table is not None and arguments.target is None:
         raise ValueError(f"--target is missing; choose one of the columns {', '.join(names)}.")
     # Column names may contain commas.

@@ -19,7 +19,7 @@ from .solvers import SOLVERS, Solver, get_solver
 from .target import Target
 
 # The layouts and losses of the data sets in every installation.
-_DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "logistic"))
+_DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "squared"), ("sparse", "logistic"))
 
 
 def warm_operators() -> None:

@@ -1,4 +1,4 @@
-"""Figures of pairs along λ: their weights, and how often paths on halves of the rows select them."""
+"""Figures of pairs along λ: their weights, and their selection frequencies on halves of the rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fmviz.figures.interactions import short
 from fmviz.figures.training import exponents, finish
 
 LABELLED = 5
-"""So many pairs have a label, the strongest at the smallest λ."""
+"""The number of labelled pairs, the strongest at the smallest λ."""
 _LINE, _HEIGHT = 15, 280
-# So many true pairs, and so many others, are drawn: those of the largest weights.
+# The maximum number of true pairs drawn, and of other pairs: those with the largest weights.
 _MOST = 150
 _SHADES = [[0.0, "rgba(125,133,144,0.1)"], [0.5, "#8db9dd"], [1.0, "#1c61a6"]]
 
@@ -115,7 +115,7 @@ def square(share: pd.Series, d: int) -> np.ndarray:
 
 
 def frequency_matrix(share: pd.Series, names: Sequence[str]) -> go.Figure:
-    """Draw how often each pair is selected at one λ: a column of `fmviz.selection_frequencies`."""
+    """Draw the selection frequency of each pair at one λ: a column of `fmviz.selection_frequencies`."""
     d, labels = len(names), [short(name, 24) for name in names]
     z = square(share, d)
     z[range(d), range(d)] = np.nan
@@ -152,20 +152,20 @@ def frequency_strip(
     mark: float | None = None,
     most: int = 12,
 ) -> go.Figure:
-    """Draw how often the pairs that are selected most are selected along λ.
+    """Draw the selection frequencies of the most frequently selected pairs along λ.
 
     Parameters
     ----------
     table : DataFrame
-        Of `fmviz.selection_frequencies`.
+        A table by `fmviz.selection_frequencies`.
     names : sequence of str
         The features.
     truth : (d, d) ndarray, optional
         The true weights; the names of true pairs are bold.
     mark : float, optional
-        Where a vertical line stands.
+        The position of a vertical line.
     most : int
-        How many pairs are drawn.
+        The maximum number of pairs drawn.
     """
     top = table.loc[table.mean(axis=1).sort_values(ascending=False, kind="stable").index[:most]]
     labels = [_names(pair, names) for pair in top.index]

@@ -40,7 +40,7 @@ PURPLE = "#9a6bd1"
 GREY = palette.NEUTRAL
 
 GAP = Metric("gap", "F − F*", listed=False)
-"""The objective less the lowest one known for the problem; see `gap`."""
+"""The objective minus the lowest known one of the problem; see `gap`."""
 CERTIFICATE = Metric("certificate", "Certificate", listed=False)
 CONVERGENCE = (GAP, CERTIFICATE)
 
@@ -71,7 +71,7 @@ def metric_axis(metric: Metric, values: Sequence[float] | np.ndarray) -> dict[st
         return {"type": "linear", "minallowed": low, "maxallowed": high, "title": metric.label}
     return {
         "type": "log",
-        # Of many decades some are named.
+        # Only some of many decades have labels.
         "dtick": -(-math.log10(span) // 6) if (span := finite.max() / finite.min()) > 300 else "D2",
         "exponentformat": exponents(finite),
         "title": metric.label,
@@ -121,7 +121,7 @@ class Curve:
 
 
 Floors = Sequence[tuple[int, float | None]]
-"""The epochs after which the problems of a run begin, each with the lowest objective known elsewhere."""
+"""For each problem of a run, the epoch after which it begins and the lowest objective of other runs."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Plot:
 
 
 UNKNOWN: Floors = ((-1, None),)
-"""The floors of a run whose strengths never change, where nothing lower is known."""
+"""The floors of a run with constant strengths, if no lower objective is known."""
 
 
 def convergence(color: str, floors: Floors = UNKNOWN) -> list[Plot]:
@@ -262,7 +262,7 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
                 marker={"size": 4, "color": curve.color},
                 line={"color": curve.color, "width": 2, "dash": "dot" if curve.dash else None},
                 hovertemplate="%{y:,d}" if y.dtype.kind == "i" else "%{y:.5g}",
-                # It is not computed after every epoch.
+                # The certificate is not computed after every epoch.
                 connectgaps=curve.column == CERTIFICATE.name,
             )
             figure.add_trace(line, row=row, col=1)

@@ -126,7 +126,7 @@ class Run:
     validation : (Design, ndarray) or None
         The validation rows.
     rows : (int ndarray, int ndarray)
-        Which rows of the data the training rows and the validation rows are.
+        The indices of the training rows and of the validation rows in the data.
     schedule : Schedule
         The changes of strengths; training can add more.
     begin : Parameters, optional
@@ -276,7 +276,7 @@ class Run:
         )
 
     def _warm_start(self, should_stop: Callable[[], bool]) -> Parameters:
-        """Return the solution at the next weaker strength of the grid, as `fmviz.paths.walk` does."""
+        """Return the solution at the next weaker strength of the grid, like `fmviz.paths.walk`."""
         strength, problem, experiment = self.problem.lambda_sparse, self.problem, self.experiment
         first = weakest(problem)
         below = [other for other in grid(first, max(first, strength)) if other < strength]
@@ -388,7 +388,7 @@ def split(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return training and validation rows, both ascending, with at least one training row.
 
-    Rows of one group are on one side; then the share is one of groups.
+    Rows of the same group stay on the same side; the share then refers to groups.
     """
     groups = np.arange(n) if row_groups is None else row_groups
     order = np.random.default_rng([seed, 0]).permutation(np.unique(groups))

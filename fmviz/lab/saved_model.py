@@ -73,7 +73,7 @@ class SavedModel:
     loss : str
         A key of `fmviz.engine.losses.LOSSES`; empty for posterior samples.
     group : str
-        The column whose values stayed together in splits of the training data; empty without one.
+        The group column of splits of the training data; empty without one.
 
     Examples
     --------

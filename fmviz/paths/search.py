@@ -1,7 +1,8 @@
-"""Fits at a number of interactions: at the weakest strength λ of one grid that leaves about so many.
+"""Search for the weakest strength λ of a fixed grid that leaves about a given number of interactions.
 
-Many strengths leave about N interactions, the counts along λ are not monotone, and they depend on where each
-fit starts. So all searches walk the same strengths, from weak to strong, each fit from the end of the last.
+Many strengths leave about N interactions, and the counts are not monotone in λ and depend on the start of
+each fit. All searches therefore visit the same strengths, from weak to strong, and each fit starts at the
+previous solution.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from fmviz.typography import typeset
 from .path import PathPoint, iterate_path, path_solver, problem_of, start_and_solver
 
 PER_DECADE = 12
-"""The strengths of the grid in every decade."""
-# Of the default strength. On planted pairs ℓ1 keeps wrong pairs in paths from a strength ten times as large.
+"""The number of strengths per decade of the grid."""
+# A share of the default strength. On planted pairs, ℓ1 retains wrong pairs in paths from ten times this
+# share.
 _SHARE = 1e-3
 _DECADES = 7
-# A walk ends after a decade of fits with too few interactions, since counts are not monotone.
+# A path ends after a decade of fits with too few interactions, since counts are not monotone.
 _BELOW = PER_DECADE
 
 
@@ -43,19 +45,19 @@ class Probe:
     lambda_sparse : float
         The strength.
     used_interactions : int
-        The number of interactions that its fit uses.
+        The number of interactions used by its fit.
     snapshot : Snapshot
         The final snapshot of the fit.
     start : Parameters
-        Where the fit started.
+        The parameters at the start of the fit.
     status : {"searching", "found", "nearest"}
-        The last probe is the chosen fit: "found" if its number is accepted, else "nearest".
+        The last probe is the chosen fit: "found" if its count is accepted, else "nearest".
     message : str
         The status as a sentence.
     tried : tuple of (float, int)
-        All strengths so far with their numbers of interactions, from weak to strong.
+        All strengths so far with their interaction counts, from weak to strong.
     span : tuple of float
-        Of the last probe, the weakest and the strongest λ with an accepted number; empty without any.
+        For the last probe, the weakest and the strongest λ with an accepted count; empty if there is none.
     """
 
     lambda_sparse: float
@@ -78,14 +80,14 @@ def accepted_range(target: int) -> tuple[int, int]:
 
 
 def grid(low: float, high: float) -> tuple[float, ...]:
-    """Return the strengths of the grid between two: twelve a decade, 1, 1.21, 1.47 …, to three digits."""
+    """Return the strengths of the grid in a range: twelve per decade, 1, 1.21, 1.47 …, to three digits."""
     steps = range(math.floor(PER_DECADE * math.log10(low)), math.ceil(PER_DECADE * math.log10(high)) + 1)
     each = (float(f"{10.0 ** (step / PER_DECADE):.3g}") for step in steps)
     return tuple(strength for strength in each if low <= strength <= high)
 
 
 def weakest(problem: Problem) -> float:
-    """Return the strength at which walks start: of the grid, a thousandth of the default or just below."""
+    """Return the first strength of paths: the largest of the grid up to a thousandth of the default."""
     given = {"lambda_w": problem.lambda_w, "lambda_p": problem.lambda_p, "lambda_sparse": None}
     default = fill_strengths(problem, {**given, "init_scale": 1.0})[0].lambda_sparse
     share = _SHARE * (float(np.max(default)) or 1.0)
@@ -93,22 +95,22 @@ def weakest(problem: Problem) -> float:
 
 
 def choose(counts: Sequence[int], target: int, accept: tuple[int, int]) -> tuple[int, list[int]]:
-    """Return the place of the chosen fit, and the places of all with an accepted number of interactions.
+    """Return the index of the chosen fit, and the indices of all fits with an accepted count of interactions.
 
     Parameters
     ----------
     counts : sequence of int
-        The numbers of interactions of fits, from weak to strong.
+        The interaction counts of the fits, from weak to strong.
     target : int
         The number.
     accept : (int, int)
-        The accepted numbers.
+        The accepted range.
 
     Returns
     -------
     (int, list of int)
-        The first accepted fit; or else the first of the nearest, by the ratio of the numbers. Fits after the
-        end of a walk do not count.
+        The first accepted fit, or else the first of the nearest ones, by the ratio of the counts. Fits after
+        the end of a path are ignored.
     """
     end = next((n for n in range(1, len(counts)) if is_past(counts[:n], accept)), len(counts))
     inside = [place for place, used in enumerate(counts[:end]) if accept[0] <= used <= accept[1]]
@@ -117,7 +119,7 @@ def choose(counts: Sequence[int], target: int, accept: tuple[int, int]) -> tuple
 
 
 def is_past(counts: Sequence[int], accept: tuple[int, int]) -> bool:
-    """Return whether a walk is over: no interaction is left, or a decade of fits had too few of them."""
+    """Return whether a path is complete: no interaction is left, or a decade of fits had too few."""
     return counts[-1] == 0 or (len(counts) >= _BELOW and max(counts[-_BELOW:]) < accept[0])
 
 
@@ -131,10 +133,10 @@ def walk(
     random_state: Any = None,
     should_stop: Callable[[], bool] = never,
 ) -> Iterator[tuple[Parameters, PathPoint]]:
-    """Yield fits from weak to strong, each with its start: the fit at the next weaker strength of the grid.
+    """Yield fits from weak to strong, with their starts: the solutions at the next weaker grid strengths.
 
-    The first starts as a path upwards does. So does each fit at a strength weaker than `weakest`. Thus a fit
-    depends on its strength alone, not on which others are made.
+    The first fit, and each fit at a strength below `weakest`, starts like an upward path. A fit thus depends
+    only on its strength, not on the other requested strengths.
     """
     first = weakest(problem)
     chain = grid(first, 10.0**_DECADES * first if strengths is None else max(first, *strengths))
@@ -176,7 +178,7 @@ def find_lambda(
     should_stop: Callable[[], bool] = never,
     **problem: Any,
 ) -> Iterator[Probe]:
-    """Find the weakest strength λ whose fit uses about a given number of interactions.
+    """Find the weakest strength λ that leaves about a given number of interactions.
 
     The grid has twelve strengths per decade and is traversed upwards from one thousandth of the default
     strength; each fit starts at the solution of the next weaker strength, and the first one as with

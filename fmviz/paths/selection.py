@@ -1,4 +1,4 @@
-"""Stability selection: how often the fits of a path use each pair, over starts and halves of the rows."""
+"""Stability selection: the frequency of each pair in fits of a path, over starts and halves of the rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def iterate_selection(
     should_stop: Callable[[], bool] = never,
     **path: Any,
 ) -> Iterator[np.ndarray]:
-    """Yield which pairs the fits of a path use, (L, d, d) bool by ascending λ, for every half and start.
+    """Yield the masks of used pairs along a path, (L, d, d) bool by ascending λ, for every half and start.
 
     `path` are keywords of `iterate_path`; fits are warm-started along λ.
     """
@@ -49,7 +49,7 @@ def iterate_selection(
 def frequency_table(
     used: Sequence[np.ndarray], lambdas: Sequence[float], names: Sequence[Any]
 ) -> pd.DataFrame:
-    """Return the table of `selection_frequencies` of what `iterate_selection` has yielded."""
+    """Return the table of `selection_frequencies` for the masks from `iterate_selection`."""
     share = np.mean(used, axis=0)
     i, j = np.nonzero(np.triu(share.any(axis=0), 1))
     table = pd.DataFrame(share[:, i, j].T, pd.MultiIndex.from_arrays([i, j]), sorted(lambdas))
@@ -70,7 +70,7 @@ def selection_frequencies(
     standardize: bool | str = "auto",
     **problem: Any,
 ) -> pd.DataFrame:
-    """Return how often the fits of a path use each pair, over random halves of the rows and starts.
+    """Return the frequency of each pair in fits of a path, over random halves of the rows and starts.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def selection_frequencies(
     Returns
     -------
     DataFrame
-        The share of the ``starts × halves`` paths whose fit uses a pair: a row for each pair (i, j), i < j,
-        of features that some fit uses, and a column for each λ, ascending. `fmviz.plot.selection` draws it.
+        The share of the ``starts × halves`` paths that use a pair: a row for each pair (i, j), i < j, of
+        features used by any fit, and a column for each λ, ascending. `fmviz.plot.selection` draws it.
 
     Raises
     ------
     ValueError
-        If anything is out of range or does not fit together.
+        If an argument is out of range, or arguments are incompatible.
 
     Examples
     --------

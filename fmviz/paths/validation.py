@@ -176,7 +176,7 @@ def default_folds(
 ) -> list[tuple[Any, Any]]:
     """Return five folds for fewer than 5,000 rows, otherwise a held-out quarter; stratified by class.
 
-    Rows of one group are on one side of every fold; raises ValueError if all rows are of one group.
+    Rows of the same group stay on the same side of every fold; raises ValueError if there is only one group.
     """
     from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 

@@ -125,7 +125,7 @@ class Mark:
     row, col : int
         The position in QQᵀ or a matrix of codes; -1 for all rows or columns.
     panel : int
-        The index of the panel whose factor explains the cell.
+        The index of the panel with the factor that explains the cell.
     """
 
     row: int = -1
@@ -153,7 +153,7 @@ class Panel:
     factor_label, gram_label : str
         Labels of the two pictures of a factor. For codes, a non-default `gram_label` replaces "tiles".
     classes : sequence of CellClass
-        What the codes of a ClassesFrame stand for.
+        The classes of the codes of a ClassesFrame.
     notes : (str, str)
         Sentences on its factor, after the explanation of a zero cell that is clicked, and of another.
     blocks : sequence of (str, int, int)

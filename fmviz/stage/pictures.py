@@ -43,7 +43,7 @@ class Picture:
     state : (str, str, str)
         A word, its tone and a sentence on a run.
     turn : int
-        Increases with every replacement of the picture.
+        A counter that increases with every replacement of the picture.
     total : int
         The original number of frames, if the panels have fewer.
     omitted : str

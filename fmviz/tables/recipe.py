@@ -60,7 +60,7 @@ class Recipe:
     rare : int
         Words in fewer rows share a level.
     group : str
-        The column whose values stay together: rows of one value are on one side of every split. Empty: none.
+        The group column: rows with the same value stay on the same side of every split. Empty: none.
     """
 
     reading: Reading = field(default_factory=Reading)

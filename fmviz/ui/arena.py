@@ -48,8 +48,8 @@ def how(name: str) -> ParamSpec:
 
 
 def why(names: Sequence[str]) -> ParamSpec:
-    """Declare the setting for the regularizer whose pair is explained."""
-    words = "The regularizer whose pair is explained before a cell is clicked."
+    """Declare the setting for the regularizer of the explained pair."""
+    words = "The regularizer of the pair explained before a cell is clicked."
     return ParamSpec("why", "choice", "none", choices=("none", *names), help=words)
 
 
@@ -69,7 +69,7 @@ def draw(
     pair: tuple[int, int] | None,
     starts: Starts | None = None,
 ) -> None:
-    """Draw models under one λ: along λ or epoch by epoch, and why they use a pair or do not.
+    """Draw models under one λ: along λ or epoch by epoch, with an explanation of a pair's weight.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def page(
 ) -> str:
     """Return models of several regularizers as a page, with a slider for λ, or for epochs without a start.
 
-    `more` pictures, each with its heading, stand below.
+    `more` pictures follow below, each with its heading.
     """
     dataset = load_dataset(base.dataset)
     if start is not None:

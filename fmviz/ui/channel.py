@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 PERIOD = 0.1
 """Minimum interval between messages of a topic, in seconds."""
 _MOST_TOPICS = 500
-# A topic counts as watched for so many seconds after its last update: browsers request again after painting.
+# The seconds for which a topic counts as watched after an update: browsers request again after painting.
 _WATCHED = 5.0
 # Limits per connection and per request.
 _MOST_WAITING, _LONGEST = 64, 1_000

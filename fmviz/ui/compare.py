@@ -74,7 +74,7 @@ from fmviz.ui.watching import counted, outcome, watch
 
 # Regularizers with an exact proximal operator; ridge is not sparse.
 _OF_EQUAL_SPARSITY = (
-    # Links call them by this name.
+    # Their name in links.
     Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="Regularizers to compare."),
     ParamSpec(
         "target",
@@ -187,7 +187,7 @@ def _draw_duel(
     *,
     finished: bool,
 ) -> None:
-    """Draw chosen fits: what they show, their errors and λ, and the matrices of every seed."""
+    """Draw chosen fits: the conclusions, errors and λ, and the matrices of every seed."""
     metric = next((m for m in COLUMNS.values() if any(m.name in fit.metrics for fit in fits)), None)
     if metric is None:
         return
@@ -385,7 +385,7 @@ def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
 
 
 def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
-    """Return the pair weights of runs, or draw why they cannot be compared and return none."""
+    """Return the pair weights of runs; if they cannot be compared, draw the reason and return none."""
     results = [_weights(run.id, run.updated, runs) for run in group]
     reasons = {w: None for w in results if isinstance(w, str)}
     if len({run.data_hash for run in group}) > 1:
@@ -516,7 +516,7 @@ def _runs(settings: Settings) -> None:
         st.markdown(plain(f"{error_words(table, COLUMNS[judged[0]])}."))
     columns = {group[0].id: _name(*group) for group in groups}
     differences = in_words(differing(groups, only=len(groups) > 1)).rename(columns=columns)
-    if settings.shows("sides", "What differs"):
+    if settings.shows("sides", "Differences"):
         _side_by_side(differences)
     _curves(settings, runs, groups, differences)
     if settings.shows("pairs", "Pairs that recur"):
@@ -595,7 +595,7 @@ def _objective(run: StoredRun) -> tuple[str, ...]:
 
 
 def _side_by_side(table: pd.DataFrame) -> None:
-    st.subheader("What differs")
+    st.subheader("Differences")
     if table.empty:
         st.caption("These runs have the same settings and results.")
         return
@@ -642,12 +642,12 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
         source = f"F* is the lowest objective known for the problem of each run, of {len(least)} problems."
     if curve == OBJECTIVE:
         st.caption(plain(source))
-    # The saved page has no dashes that could tell runs of one regularizer apart.
+    # The saved page lacks dashes to distinguish runs with the same regularizer.
     colors, charts = palette.method_colors([name for name, *_ in histories]), []
     for metric in shown:
         figure = figures.overlay(histories, metric, x=settings["x"])
         figure.for_each_trace(lambda trace: trace.update(line={"color": colors[trace.name], "dash": None}))
         charts.append(chart_of_figure(metric.label, figure))
-    tables = [("What differs", differences.to_dict("records"))]
+    tables = [("Differences", differences.to_dict("records"))]
     make = partial(page, "Runs side by side", [alt], [("", Picture(charts=charts))], tables=tables)
     widgets.save_page("compare_runs_page", make, "runs")

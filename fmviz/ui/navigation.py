@@ -45,7 +45,7 @@ REST = tuple(link for links in NAVIGATION.values() for link in links if link not
 
 
 def page_link(link: Link, query: Mapping[str, str] | None = None, **options: Any) -> None:
-    """Draw a link to a page at the present level."""
+    """Draw a link to a page at the current level."""
     st.page_link(
         link.script,
         query_params={**(query or {}), "level": Settings("link")["level"]},

@@ -232,7 +232,7 @@ def _plan(settings: Settings, base: Experiment) -> PathPlan:
 
 
 def _start(settings: Settings, **changes: Any) -> None:
-    """Compute the path of the present settings with some changes; reuse finished fits of the last path."""
+    """Compute the path of the current settings with some changes; reuse finished fits of the last path."""
     settings.set(**changes, run=True)
     plan, before = _plan(settings, base_of(settings)), st.session_state.get(_SHOWN)
     known = () if before is None else plan.known(before[0], before[1].view().items)
@@ -350,7 +350,7 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
     picked = None if view.state.active else _picked(settings, table, sought)
     if wanted:
         st.markdown(plain(chosen_words(sought, metric, accepted_range(wanted))))
-        st.caption(f"{SHRINKAGE} Compare refits.")
+        st.caption(f"{SHRINKAGE} The page Compare computes them.")
     else:
         each = [
             f"{r['label']} {r['used_interactions']:,} ({r[metric.name]:.3g})" for _, r in sought.iterrows()
@@ -465,7 +465,7 @@ def _charts(
 
 
 def _pick(settings: Settings, key: str) -> None:
-    """Show the fit whose point was clicked."""
+    """Show the fit of the clicked point."""
     for point in st.session_state[key]["selection"]["points"]:
         if data := point.get("customdata"):
             settings.set(who=data[0], at=float(data[1]))

@@ -26,7 +26,7 @@ from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import failure, watch
 
 _PATHS = STARTS * HALVES
-# From this share of the paths on, a pair counts as selected whatever the half.
+# Pairs selected by at least this share of the paths count as stable.
 _STABLE = 0.9
 
 
@@ -38,7 +38,7 @@ def draw(
     strength: float,
     band: tuple[float, float] | None,
 ) -> None:
-    """Draw the weights of a regularizer along λ, and how often its paths select each pair.
+    """Draw the weights of a regularizer along λ, and the selection frequency of each pair.
 
     `band` is the range of λ with about the target number of pairs.
     """
@@ -64,7 +64,7 @@ def draw(
                 on_click=manager().submit,
                 args=(key, partial(selections, plan, name)),
                 help=f"Stability selection: {HALVES} random halves of the training rows, {STARTS} starts on "
-                "each, warm-started along λ. What chance selects differs from half to half.",
+                "each, warm-started along λ. Pairs selected by chance differ between halves.",
             )
             if task is not None and task.state.active:
                 widgets.stop(settings, task, name="select_stop", shortcut=None)
@@ -86,12 +86,12 @@ def _draw_frequencies(plan: PathPlan, strength: float, view: TaskView) -> None:
         square, strip = st.columns([2, 3])
         chart(figures.frequency_matrix(table[strength], names), "path_selected", words, place=square)
         figure = figures.frequency_strip(table, names, truth=truth, mark=strength)
-        chart(figure, "path_selected_along", "The pairs selected most, along λ.", place=strip)
+        chart(figure, "path_selected_along", "The most frequently selected pairs, along λ.", place=strip)
         st.caption(plain(f"{words} True pairs are bold." if truth is not None else words))
 
 
 def _frequencies(plan: PathPlan, view: TaskView, strength: float) -> tuple[pd.DataFrame, str]:
-    """Return the frequencies of the paths that are done, and what they say at one λ."""
+    """Return the frequencies over completed paths, and a sentence on them at one λ."""
     dataset = load_dataset(plan.base.dataset)
     table = frequency_table(view.items, plan.lambdas, dataset.feature_names)
     stable, truth = table.index[table[strength] >= _STABLE], truth_of(dataset)
@@ -127,7 +127,7 @@ def _weights(
 
 
 def saved(plan: PathPlan, view: TaskView, name: str, strength: float) -> list[tuple[str, Picture]]:
-    """Return pictures of the weights of a regularizer, and of the frequencies of its pairs where known."""
+    """Return figures of the weights of a regularizer and, if known, of the frequencies of its pairs."""
     label, task = PENALTIES[name].label, manager().get(f"selection:{plan.digest}:{name}")
     figure = _weights(plan, view, name)
     figure.data = [trace.update(showlegend=True) for trace in figure.data[-figures.LABELLED :]]

@@ -135,7 +135,7 @@ def room(session: str | None = None) -> tuple[float, float]:
 
 
 def why_not(n_bytes: int, session: str | None = None) -> str | None:
-    """Return why a session, by default this one, may not upload so many bytes, or None."""
+    """Return why a session, by default this one, may not upload this number of bytes, or None."""
     in_session, in_all = (max(0.0, remaining) for remaining in room(session))
     if n_bytes > in_session:
         return (

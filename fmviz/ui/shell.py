@@ -247,7 +247,7 @@ def _teach(settings: Settings) -> None:
     words = settings.seen | {name: settings.seen.get(name, "") for name in restricted}
     with st.popover("Teach", icon=":material/co_present:", key=f"{settings.page}_teach", width="stretch"):
         st.markdown(
-            "**Create a link for a class.** It opens this page in its present state. Hidden controls are not "
+            "**Create a link for a class.** It opens this page in its current state. Hidden controls are not "
             "drawn; locked controls cannot be changed."
         )
         here = urlsplit(st.context.url or "")

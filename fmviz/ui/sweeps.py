@@ -279,12 +279,12 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
 
 
 def _draw_chosen(settings: Settings, table: pd.DataFrame, metric: Metric) -> pd.DataFrame | None:
-    """Draw which λ leaves a number of pairs, and return its fits, one for every method and seed."""
+    """Draw a sentence on the λ that leave a number of pairs; return their fits, one per method and seed."""
     fits = table.dropna(subset=[metric.name, USED_INTERACTIONS.name])
     widgets.param(settings, "target", "Pairs", style="number", place=st.container(width=130))
     if not (target := settings["target"]) or fits.empty or table["dataset"].nunique() > 1:
         return None
     chosen = matched(fits, ["method", "seed"], target, metric.name).assign(label=lambda rows: rows["method"])
     st.markdown(plain(chosen_words(chosen, metric, accepted_range(target))))
-    st.caption(f"{SHRINKAGE} Compare refits.")
+    st.caption(f"{SHRINKAGE} The page Compare computes them.")
     return chosen

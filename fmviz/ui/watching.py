@@ -27,7 +27,7 @@ Words = Callable[[TaskView], tuple[str, float | None]]
 
 
 def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
-    """Return the number of finished fits, of a total if known, and the present activity."""
+    """Return the number of finished fits, of a total if known, and the current activity."""
     return (
         f"{_fits(done, total)}, {pace(view, done, total)}. {now or 'Preparing the data.'}",
         done / total if total else None,

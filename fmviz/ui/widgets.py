@@ -1,7 +1,7 @@
 """Controls bound to settings, and small blocks for several pages.
 
 Every control takes the page's `Settings` and the name of a setting, reads help and bounds from the
-declaration of the setting, and returns its present value.
+declaration of the setting, and returns its current value.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def control(
     Returns
     -------
     object
-        The present value.
+        The current value.
     """
     # Screen readers read the label verbatim.
     label = without_markup(label)
@@ -258,7 +258,7 @@ def param(
     Returns
     -------
     object
-        The present value.
+        The current value.
     """
     item = settings.table[name]
     if isinstance(item, Several):

@@ -110,8 +110,8 @@ def test_changes_are_checked_and_put_in_order():
         ((-1, "lambda_p", 1.0), "epoch of a change"),
         ((1, "rank", 1.0), "is not known"),
         ((1, "lambda_p", -1.0), "out of range"),
-        ((1, "lambda_p"), "no change of a strength"),
-        (7, "no change of a strength"),
+        ((1, "lambda_p"), "is not a change of a strength"),
+        (7, "is not a change of a strength"),
     ):
         with pytest.raises(ValueError, match=words):
             changes_of([wrong])

@@ -170,7 +170,7 @@ def test_data_that_are_not_here_are_said(monkeypatch):
     assert [note.split()[0] for note in repro.notes] == ["ML100K", "a9a", "RCV1", "FD", "Drawn"]
     assert all(note.endswith(".") for note in repro.notes)
     assert "FMVIZ_DATA is not set" in repro.notes[0]
-    assert "stand in for ML100K, a9a, RCV1, FD" in repro.notes[-1]
+    assert "Drawn ratings replace ML100K, a9a, RCV1, FD" in repro.notes[-1]
 
 
 def test_stand_ins_settle_nothing():
@@ -219,7 +219,7 @@ def test_data_that_change_between_trials_are_noted():
     repro = Reproduction({})
     repro.add(*(use("x", np.full((2, 2), value)) for value in (1.0, 1.0, 2.0)))
     assert [row["data"] for row in repro.tables["data"]] == ["x"]
-    assert repro.notes == ["x was not the same in all trials: run again."]
+    assert repro.notes == ["x differed between trials: run again."]
 
 
 def test_a_stopped_command_resumes_and_a_complete_one_leaves_no_pieces(monkeypatch, tmp_path):

@@ -66,7 +66,8 @@ def certificates(
     `fmviz.engine.models.Model.forward` at the parameters, if available.
 
     For losses with kinks, the residual is the minimum over losses smoothed by a δ of at most 1e-4 of a
-    typical target: at a stationary point of these, 0 is in the subdifferential after shifting targets by δ.
+    typical target. At a stationary point of a smoothed objective, 0 is in the subdifferential of the original
+    one with targets shifted by δ.
     """
     if problem.model.certificate == "majoriser":
         return tangent_gap(problem, parameters), None

@@ -173,7 +173,7 @@ class Job(Task):
 
     @property
     def goes_on(self) -> bool:
-        """Whether changed strengths take effect from the present parameters, even after the end."""
+        """Whether changed strengths take effect from the current parameters, even after the end."""
         if not self.state.ended:
             return self.state.active or self._epoch > 0
         lost = self.state in (TaskState.FAILED, TaskState.DIVERGED) or self._recorder.resume is None
@@ -182,7 +182,7 @@ class Job(Task):
     def change(self, **strengths: float) -> None:
         """Continue with other strengths from the next epoch, even after the end, with a new epoch budget.
 
-        The present epoch is finished first. The change becomes part of `experiment`. Runs that cannot
+        The current epoch is finished first. The change becomes part of `experiment`. Runs that cannot
         continue are not changed.
 
         Raises
@@ -211,7 +211,7 @@ class Job(Task):
         self._halted()
 
     def view(self) -> JobView:
-        """Return the present view, and register a viewer."""
+        """Return the current view, and register a viewer."""
         with self._lock:
             last, now = self._last, self._now()
             if self._slice in (line := self._pool.line()):

@@ -99,7 +99,7 @@ class Task:
         self._want(math.inf)
 
     def pause(self) -> None:
-        """Pause after the present result and release the worker."""
+        """Pause after the current result and release the worker."""
         with self._lock:
             if self.state.active:
                 self._wanted = 0
@@ -121,7 +121,7 @@ class Task:
                     self._pool.submit(self._slice, FIRST)
 
     def view(self) -> TaskView:
-        """Return the present view, and register a viewer."""
+        """Return the current view, and register a viewer."""
         with self._lock:
             return TaskView(**self._now(), items=tuple(self._items))
 

@@ -63,9 +63,9 @@ class Dataset:
     true_y : ndarray, optional
         The target before contamination; None if it is not contaminated.
     columns : tuple of FeatureColumn
-        The columns of the table that X encodes, in its order; empty if X was not made from a table.
+        The encoded columns of the table, in its order; empty if X does not encode a table.
     group : str
-        The name of what stays together in splits, such as a date; empty if every row is drawn alone.
+        The name of the groups that splits do not divide, such as dates; empty if rows are split individually.
     row_groups : (N,) int ndarray or None
         The group of every row.
     """
@@ -158,7 +158,7 @@ class Dataset:
 
     @property
     def contrast(self) -> str:
-        """Which classes an area under the ROC curve compares, in parentheses; empty for numbers."""
+        """The classes compared by an area under the ROC curve, in parentheses; empty for numbers."""
         labels = self.class_labels or ()
         if self.outputs and labels:
             noun = {"ordinal": "steps", "several": "labels"}.get(self.task, "classes")

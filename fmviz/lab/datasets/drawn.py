@@ -31,8 +31,8 @@ def make_sparse_interactions(
     .. math:: y = \sum_{j<l} W_{jl} x_j x_l + \varepsilon, \qquad
               W_{jl} = 1 \text{ if j and l are in one group, else } 0.
 
-    Every feature has mean 0 and variance 1. Features of one group have covariance `correlation`, others are
-    uncorrelated. The last `d_noise` features do not affect the target. There is no linear term.
+    Every feature has mean 0 and variance 1. Features of the same group have covariance `correlation`, others
+    are uncorrelated. The last `d_noise` features do not affect the target. There is no linear term.
 
     Parameters
     ----------

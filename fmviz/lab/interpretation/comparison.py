@@ -93,7 +93,7 @@ def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
 FOUND = 0.95
 """Minimum F1 for two supports to count as equal."""
 _ALIKE = 0.02
-# A model of at most so many times the pairs, or of so few, has about as many.
+# Models have about equally many pairs if the ratio of their counts is at most this.
 _ABOUT = 1.1
 
 
@@ -207,22 +207,22 @@ def conclusion(
 
 
 SHRINKAGE = (
-    "With equally many pairs, the error as fitted measures how much λ shrinks the weights: refitted errors "
-    "decide which pairs are better."
+    "At equal numbers of pairs, errors before refitting measure the shrinkage of the weights by λ: compare "
+    "pairs by their refitted errors."
 )
 
 
 def chosen_words(rows: pd.DataFrame, metric: Metric, accept: tuple[int, int]) -> str:
-    """Say which λ leaves an accepted number of pairs, with its number, error and F1 over the seeds.
+    """Return a sentence on the λ with an accepted number of pairs, with count, error and F1 over the seeds.
 
     Parameters
     ----------
     rows : DataFrame
         Columns ``label``, ``λ``, ``interactions``, ``value``, ``F1`` and ``nearest``, a row for each seed.
     metric : Metric
-        What the values are.
+        The metric of the values.
     accept : (int, int)
-        The accepted numbers.
+        The accepted range.
     """
     seeds, parts = rows["label"].value_counts().max(), []
     for label, own in rows.groupby("label", sort=False):

@@ -206,7 +206,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
     wording : Wording
         Describes weights.
     top : int
-        Maximum number of pairs; pairs of levels of one attribute are excluded.
+        Maximum number of pairs; pairs of levels of the same attribute are excluded.
 
     Returns
     -------

@@ -61,7 +61,7 @@ def under_loss(experiment: Experiment, loss: str) -> Experiment:
     Parameters
     ----------
     experiment : Experiment
-        The present settings.
+        The current settings.
     loss : str
         The new loss.
     """

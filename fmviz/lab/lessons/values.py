@@ -75,10 +75,10 @@ def of_operator(
         A key of `fmviz.lab.operators.VARIANTS`.
     count : str
         Any of "interactions", "between" (those of the first half of the features with the second),
-        "features", "entries", "pairs" (how many there are), "size" (of P), "entry" (the value at `row` and
-        `column`), "given" (the same of P), "norm" (of the given row of P), "extinction" (the smallest λ at
-        which nothing is left, ∞ where there is none), and "apart" (at how many λ of the page's slider both
-        halves have interactions, and there are none between them).
+        "features", "entries", "pairs" (the number of all pairs), "size" (of P), "entry" (the value at `row`
+        and `column`), "given" (the same entry of P), "norm" (of row `row` of P), "extinction" (the smallest λ
+        at which the result is 0, or ∞), and "apart" (the number of λ of the page's slider at which both
+        halves have interactions, but none across).
     row, column : int
         The position of the entry.
     **changes
@@ -167,7 +167,7 @@ def of_seeds(query: Query, *, seeds: int, least: int, **changes: Any) -> float:
 
 
 def of_siblings(query: Query, *, used: bool, **changes: Any) -> float:
-    """Return the number of pairs of levels of one attribute, in total or used by a run."""
+    """Return the number of pairs of levels of the same attribute, in total or used by a run."""
     groups = np.array(load_dataset(_experiment(query, changes).dataset).groups)
     same = np.triu(groups[:, None] == groups[None, :], 1)
     return float(np.count_nonzero(same & _used(query, changes) if used else same))
@@ -214,10 +214,11 @@ def of_arena(query: Query, *, regularizer: str, count: str, strength: float = ST
     regularizer : str
         One of `fmviz.lab.search.arena.REGULARIZERS`.
     count : str
-        Of the median start: "pairs" that are used, "true" ones of them, "between" the groups, "features", and
-        the "weight" of the pair that the page explains. Or "truth", the pairs that interact, and how
-        often exactly these are used: "starts", from how many starts at this strength, "ever", at any, and
-        "exact", at how many strengths at most from a start.
+        For the median start: the numbers of used "pairs", of "true" and of cross-group ("between") ones among
+        them, and of used "features", and the "weight" of the pair explained on the page. "truth" is the
+        number of true pairs. The others count exact fits, which use exactly the true pairs: "starts", the
+        starts with one at this strength; "ever", the starts with one at any strength; "exact", the largest
+        number of strengths with one from a single start.
     strength : float
         λ, one of `fmviz.lab.search.arena.STRENGTHS`.
     """

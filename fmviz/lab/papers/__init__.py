@@ -61,7 +61,7 @@ class Result:
     Attributes
     ----------
     artefact, paper, title : str
-        The name, ``<paper>_<figure>``, the reference of the paper, and what is shown.
+        The name, ``<paper>_<figure>``, the reference of the paper, and the heading.
     statements : tuple of Statement
         The paper's statements about it.
     picture : mapping

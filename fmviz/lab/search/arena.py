@@ -39,7 +39,7 @@ SHIPPED = Path(__file__).with_name("arena.json.gz")
 
 
 def arena_plan(seed: int = 0) -> PathPlan:
-    """Return what is fitted: few rows of eight groups of 6 features, and of 20 features that are noise."""
+    """Return the data set: few rows with eight groups of 6 features, and 20 noise features."""
     given = {"n_samples": 180, "d_true": 48, "b": 8, "d_noise": 20, "noise": 0.1, "seed": 1}
     base = suggested(DataChoice.of("synthetic", given), "fm")
     return PathPlan(replace(base, start="informed", seed=seed), REGULARIZERS, STRENGTHS, "up")
@@ -90,7 +90,7 @@ class Starts:
     def learn(
         self, plan: PathPlan, strength: float, should_stop: Callable[[], bool] = never
     ) -> Iterator[tuple[str, Any]]:
-        """Yield what `fmviz.lab.search.strength_path.learn` does, without a fit at `STRENGTH`."""
+        """Yield the items of `fmviz.lab.search.strength_path.learn`, without a fit at `STRENGTH`."""
         yield from self.film.items() if strength == STRENGTH else learn(plan, strength, should_stop)
 
     @property
@@ -107,7 +107,7 @@ class Starts:
 
 
 def to_json(starts: Sequence[Sequence[PathFit]]) -> dict[str, Any]:
-    """Return what is shipped of all fits, one sequence for the plan of each of `SEEDS`."""
+    """Return the shipped results of all fits, given one sequence of fits for the plan of each of `SEEDS`."""
     f1 = {
         name: [
             [fit.values["support_f1"] for fit in fits if fit.experiment.regularizer.name == name]
@@ -125,12 +125,12 @@ def to_json(starts: Sequence[Sequence[PathFit]]) -> dict[str, Any]:
 
 
 def _digits(P: np.ndarray) -> list[list[float]]:
-    # What is not zero stays so.
+    # Non-zero entries stay non-zero.
     return [[float(f"{x:.3g}") for x in row] for row in P]
 
 
 def of_json(shipped: Mapping[str, Any]) -> Starts:
-    """Return the results that `to_json` has written."""
+    """Return the results in a file by `to_json`."""
     arrays = (
         {name: np.array(each) for name, each in shipped[part].items()} for part in ("f1", "path", "film")
     )
@@ -145,7 +145,7 @@ def arena() -> Starts:
 
 
 def make_ready() -> None:
-    """Read the shipped results, and fit an epoch of every path to load what first fits need."""
+    """Read the shipped results, and fit an epoch of every path to load data and kernels."""
     plan = arena().plan
     for name in plan.regularizers:
         Run.prepare(replace(plan.method(name), max_epochs=1)).end()

@@ -52,8 +52,8 @@ def averaged(
 ) -> Generator[Message, None, Posterior | None]:
     """Return samples of machines with the rank and training rows of a run, or None if impossible.
 
-    Each output has a machine. Features of one attribute share means and precisions. Yields a `Message` after
-    every sample; `should_stop` ends early with None.
+    Each output has a machine. Features of the same attribute share means and precisions. Yields a `Message`
+    after every sample; `should_stop` ends early with None.
     """
     problem = prepared.problem
     if not can_be_averaged(problem):

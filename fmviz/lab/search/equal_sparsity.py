@@ -38,14 +38,14 @@ class SearchFit:
     experiment : Experiment
         The settings with its λ; `Run.end` of them makes the same fit.
     used_interactions, used_features : int
-        What the fit uses.
+        The counts of interactions and features used by the fit.
     status, message, tried, span
         See `fmviz.paths.Probe`.
     metrics : dict of str to float
         See `fmviz.lab.runner.Run.measure`; empty while the search goes on. Those of `refitted` on validation
         rows begin with `REFITTED`.
     start, parameters : Parameters or None
-        Where the chosen fit starts and ends.
+        The start and the end of the chosen fit.
     """
 
     experiment: Experiment
@@ -155,7 +155,7 @@ def ends_table(
     Returns
     -------
     DataFrame
-        One row for each regularizer and seed, of those seeds that all regularizers have, if there is any:
+        One row for each regularizer and seed, restricted to seeds available for all regularizers, if any:
         ``fit``, ``regularizer``, ``label``, ``seed``, the chosen ``λ`` and the ``strongest`` with an
         accepted number, ``interactions``, ``Features``, the metric as ``value`` and ``refitted``, ``F1`` of
         the pairs, ``Fits``; ``nearest``, whether the number was not reached, and ``instead``, the numbers
@@ -190,14 +190,14 @@ def ends_table(
 
 
 def matched(table: pd.DataFrame, by: Sequence[str], target: int, metric: str) -> pd.DataFrame:
-    """Return the fits that the rule of `fmviz.find_lambda` chooses among fits along λ.
+    """Apply the rule of `fmviz.find_lambda` to fits along λ, and return the chosen ones.
 
     Parameters
     ----------
     table : DataFrame
-        One row a fit: ``lambda_sparse``, ``used_interactions``, `metric` and the columns that follow.
+        One row per fit: ``lambda_sparse``, ``used_interactions``, `metric` and the columns in `by`.
     by : sequence of str
-        The columns that a path has in common.
+        The columns that identify a path.
     target : int
         The number of interactions.
     metric : str
@@ -231,7 +231,7 @@ def matched(table: pd.DataFrame, by: Sequence[str], target: int, metric: str) ->
 def at_number(
     run: Run, target: int, accept: tuple[int, int] | None = None, should_stop: Callable[[], bool] = never
 ) -> Iterator[SearchFit]:
-    """Search the λ at which a run uses a number of interactions, as `fmviz.find_lambda` does."""
+    """Search for the λ at which a run uses a number of interactions, like `fmviz.find_lambda`."""
     experiment = replace(run.experiment, start="warm")
     for probe in search_lambda(
         run.problem,

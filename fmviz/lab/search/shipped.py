@@ -1,4 +1,4 @@
-"""The comparison at equal sparsity that comes with fmviz, so that the page Compare opens with a result."""
+"""The comparison at equal sparsity shipped with fmviz as the initial result of the page Compare."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def computed() -> list[SearchFit]:
 
 
 def keep(fits: Sequence[SearchFit]) -> None:
-    """Write the fits with their factors to five digits; the file is the same for the same fits."""
+    """Write the fits with their factors to five digits; equal fits give equal files."""
     records = [
         {
             **vars(fit),
@@ -53,7 +53,7 @@ def keep(fits: Sequence[SearchFit]) -> None:
 
 
 def shipped(experiment: Experiment, regularizers: Sequence[str], target: int, seeds: int) -> list[SearchFit]:
-    """Return the fits of a comparison if all of them come with fmviz, else none."""
+    """Return the fits of a comparison if all of them are shipped with fmviz, else none."""
     if target != TARGET:
         return []
     fits: dict[Experiment, Any] = {}

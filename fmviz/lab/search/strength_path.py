@@ -97,9 +97,9 @@ class PathPlan:
     lambdas : tuple of float
         The strengths λ.
     order : {"onwards", "up", "down", "cold"}
-        Fits begin at that of the next smaller strength, of the next larger one, or anew. "onwards" is down
-        for regularizers that let P leave 0, and up for the others. Without effect on warm starts, which are
-        those of `fmviz.find_lambda`.
+        "up": each fit starts at the solution of the next smaller strength; "down": of the next larger one;
+        "cold": at the start of the seed. "onwards" is "down" for regularizers under which P can leave 0, and
+        "up" for the others. Ignored by the warm starts of `fmviz.find_lambda`.
     """
 
     base: Experiment

@@ -1,4 +1,4 @@
-"""The lowest objective known for the problem of a run, for pictures of convergence."""
+"""The lowest known objective of a run's problem, for plots of convergence."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _METHOD = ("solver", "init_scale", "max_epochs", "tol", "start")
 
 @dataclass(frozen=True)
 class Lowest:
-    """The lowest objective known for a problem of a run.
+    """The lowest known objective of a problem of a run.
 
     Attributes
     ----------
     after : int
-        The problem begins after this epoch, with a change of strengths, or at -1.
+        The problem begins after this epoch, at a change of strengths; -1 for the first problem.
     value : float or None
         The objective; None before the first epoch.
     source : str
-        Which run reached it.
+        The run that reached it.
     """
 
     after: int
@@ -41,15 +41,15 @@ class Lowest:
 
     @property
     def sentence(self) -> str:
-        """Say what F* is, and which run reached it."""
+        """Return a sentence on F* and the run that reached it."""
         known = "not known" if self.value is None else typeset(self.value, ".6g")
         return f"F* = {known}, the lowest objective known for this problem: {self.source or 'no run'}."
 
 
 def same_problem(experiment: Experiment, data: str) -> list[StoredRun]:
-    """Return the stored runs with the objective of an experiment on data of a hash, the newest first.
+    """Return the stored runs with the objective of an experiment on the data with a hash, newest first.
 
-    Solvers, starts and budgets may differ, and seeds where they draw neither rows nor caps.
+    Solvers, starts and budgets may differ, and so may seeds that affect neither rows nor caps.
     """
     wanted = _problem(json.loads(experiment.to_json()))
     alike: list[StoredRun] = []
@@ -71,7 +71,7 @@ def _problem(settings: Mapping[str, Any]) -> dict[str, Any]:
 def lowest(
     experiment: Experiment, history: Sequence[Mapping[str, Any]], data: str, run: str = ""
 ) -> list[Lowest]:
-    """Return the lowest objectives known for the problems of a run: one before each change of strengths.
+    """Return the lowest known objectives of the problems of a run: one before each change of strengths.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class Recorder:
             self.experiment = self._pending["experiment"] = experiment
 
     def note(self, status: str, message: str, details: str = "") -> None:
-        """Save the present state of a run after an epoch, an end or a failure."""
+        """Save the current state of a run after an epoch, an end or a failure."""
         with self._lock:
             last = self._last
             if self.stored or status == "failed" or (last is not None and (last.epoch or last.status)):

@@ -187,7 +187,7 @@ class RunStore:
         if row is not None and row["owner"] != this_process() and row["updated"] != updated:
             raise AtWorkError(
                 f"Another program has continued run {run} since it was opened here. Open it again to see its "
-                "present state."
+                "current state."
             )
 
     def claim(self, run: str) -> tuple[list[Record], Checkpoint | None]:

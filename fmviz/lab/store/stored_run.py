@@ -143,7 +143,7 @@ class StoredRun:
             ) from error
 
     def check_data(self, parameters: Parameters, dataset: Dataset) -> None:
-        """Raise ValueError if the parameters do not fit the present data set."""
+        """Raise ValueError if the parameters do not fit the current data set."""
         d, m = parameters.w.shape[-1], self.experiment.model.n_outputs_of(parameters)
         for number, expected, noun in (
             (d, dataset.X.shape[1], "features"),

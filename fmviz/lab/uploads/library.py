@@ -1,7 +1,7 @@
 """Uploaded files and their data sets on disk, under content hashes.
 
-A folder next to the run store has every file once, as ``file_<hash>``, and a JSON entry for every data set,
-as ``own_<hash>.json``. Hashes make the names unguessable.
+A folder next to the run store contains every file once, as ``file_<hash>``, and a JSON entry for every data
+set, as ``own_<hash>.json``. Hashes make the names unguessable.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Size:
 
 
 class Example(NamedTuple):
-    """A file, its name, its target, its numeric columns that are categories, and its group column."""
+    """An example: file, name, target, numeric columns to treat as categories, and group column."""
 
     data: bytes
     name: str
@@ -188,7 +188,7 @@ class Example(NamedTuple):
 
 
 def example() -> Example:
-    """Return the hours of bike sharing, or the diabetes data where the package is installed without them."""
+    """Return the hourly bike sharing data, or the diabetes data if the installed package lacks them."""
     path = Files().find("bike.csv")
     if path is not None and path.suffix == ".csv":
         return Example(path.read_bytes(), path.name, "cnt", ("hr",), "dteday")
@@ -226,7 +226,7 @@ def keep_file(data: bytes) -> str:
 
 
 def size_of_file(file: str) -> int | None:
-    """Return the size of a stored file, or None if there is none of this hash."""
+    """Return the size of a stored file, or None if no file has this hash."""
     try:
         return _file(file).stat().st_size
     except (OSError, ValueError):

@@ -71,7 +71,7 @@ def matrix_view(
         The widget key.
     on_cell : callable, optional
         Called with each clicked cell before the script reruns; requires ``clickable=True``. The cell may
-        belong to earlier panels: check its position against the present data. **options Keyword arguments of
+        belong to earlier panels: check its position against the current data. **options Keyword arguments of
         `encode_view`, not used with a payload.
 
     Examples

@@ -126,12 +126,12 @@ TABLE: tuple[Setting, ...] = (
         1,
         1,
         1_000,
-        help="Levels in fewer rows share one feature, “(other)”; 1 keeps all levels.",
+        help="Levels with fewer rows share one feature, “(other)”; 1 keeps all levels.",
     ),
     Text(
         "group",
-        help="Rows of one value of this column, such as a date or a person, are all fitted to, or all kept "
-        "out. The column is no feature unless the table above says so.",
+        help="Rows with the same value in this column, such as a date or a person, stay on the same side of "
+        "every split. The column is not a feature unless you choose a kind for it in the table above.",
     ),
     ParamSpec(
         "rank", "int", 10, 1, 200, symbol="k", help="Columns of P; more are more expressive and cost more."

@@ -53,7 +53,7 @@ def draw(settings: Settings, reading: Opened) -> None:
     def make(between: Any) -> Ranking:
         assert reading.pairs is not None
         hits = name_matches(settings["find"], dataset.feature_names, dataset.groups)
-        # Levels of one column, or parts of one curve, do not interact with each other.
+        # Levels of the same column, or parts of the same curve, do not interact with each other.
         return reading.pairs.ranked(MOST, reading.attributes.of_column, hits, between)
 
     name = f"pairs:{settings['find']}"

@@ -229,7 +229,7 @@ class Settings:
         return any(item.name == name for item in SHARED)
 
     def __getitem__(self, name: str) -> Any:
-        """Return the present value of a setting."""
+        """Return the current value of a setting."""
         return st.session_state.get(self._home(name), self.table[name].default)
 
     def as_dict(self, *names: str) -> dict[str, Any]:
@@ -348,7 +348,7 @@ class Settings:
     # ------------------------------------------------------------------------------------ address bar
 
     def query(self, **changes: Any) -> dict[str, str]:
-        """Return the query parameters of a link to the present state with some settings changed."""
+        """Return the query parameters of a link to the current state with some settings changed."""
         out = {}
         for name, item in self.table.items():
             value = item.check(changes[name]) if name in changes else self[name]

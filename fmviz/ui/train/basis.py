@@ -12,7 +12,7 @@ from fmviz.stage import CodesFrame, Panel, encode_codes
 from fmviz.ui.components import matrix_view
 from fmviz.ui.train.matrices import last_frame
 
-# Minimum number of rows of V, which keeps the picture from jumping with every new basis.
+# Minimum number of rows of V; prevents jumps of the picture with every new basis.
 _LEAST_ROWS = 8
 
 

@@ -280,7 +280,7 @@ def _solver(settings: Settings, now: Experiment) -> None:
 def _missing(
     settings: Settings, name: str, reasons: Mapping[str, str | None], labels: dict[str, str], key: str
 ) -> None:
-    """List the unavailable choices with reasons, except the present choice."""
+    """List the unavailable choices with reasons, except the current choice."""
     missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
     if missing and settings.shows(name):
         names = ", ".join(labels[choice] for choice in missing)
@@ -302,7 +302,7 @@ def _select(
     first: Sequence[str] = (),
     **layout: Any,
 ) -> None:
-    """Draw a select box of the available values; an unavailable present value stays, marked as such."""
+    """Draw a select box of the available values; an unavailable current value stays, marked as such."""
     present = settings[name]
     options = fits if present in fits else [*fits, present]
     options, labels, more = widgets.folded(settings, name, options, labels, first)

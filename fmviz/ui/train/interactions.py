@@ -171,7 +171,7 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
     rows = st.column_config.NumberColumn(
         format="localized",
         help="Rows in which all features are non-zero. A set without such rows (for instance several values "
-        "of one attribute) changes no prediction on these data.",
+        "of the same attribute) changes no prediction on these data.",
     )
     st.dataframe(
         table,

@@ -93,9 +93,9 @@ def draw_controls(
                 "P",
                 (active or others) and not stale,
                 play,
-                "Resume, or start with the present settings.",
+                "Resume, or start with the current settings.",
             ),
-            ("Pause", "pause", "H", not active or others, halt, "Pause after the present epoch."),
+            ("Pause", "pause", "H", not active or others, halt, "Pause after the current epoch."),
             ("Step", "skip_next", "S", active or ((ended or others) and not stale), step, "One epoch."),
             ("Stop", "stop", "X", not (active or paused) or others, end, "End the run."),
             (
@@ -104,7 +104,7 @@ def draw_controls(
                 "0",
                 job is None,
                 partial(start, settings, 0),
-                "Return to epoch 0 with the present settings and the same seed.",
+                "Return to epoch 0 with the current settings and the same seed.",
             ),
             (
                 "Reseed",
@@ -254,7 +254,7 @@ def _job(settings: Settings) -> Job | None:
 
 
 def _start(settings: Settings, steps: int | None = None, **changes: Any) -> None:
-    """Start and show a run with the present settings and some changes."""
+    """Start and show a run with the current settings and some changes."""
     old = _job(settings)
     if old is not None and _steers(old):
         old.stop()
@@ -287,7 +287,7 @@ def _follow(settings: Settings, given: dict[str, str] | None) -> None:
 
 
 def _autostart(settings: Settings, reason: str | None) -> None:
-    """Start the run of a link with play=1, or of a link whose run is not in the store."""
+    """Start the run of a link with play=1, or with a run that is not in the store."""
     run = settings["run"]
     if settings.notices:
         return  # Parts of the link are invalid: let the reader decide.
@@ -348,7 +348,7 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
     draw_controls(settings, job, state, stale, reason is None, _start, others=others)
     live_job = job if job is not None and _steers(job) and not stale and reason is None else None
     main_settings(settings, live_job, experiment)
-    # Always one element: a fragment whose position changes loses clicks.
+    # Always one element: a fragment loses clicks if its position changes.
     with st.container(key="train_above", gap="small"):
         draw_suggested(settings)
         if reason is not None:

@@ -195,7 +195,7 @@ OBJECTIVE = Panel(
     "curves",
     plots=_objective,
 )
-USES = Panel("sparsity", "What the model uses", "curves", plots=_uses)
+USES = Panel("sparsity", "Used features and interactions", "curves", plots=_uses)
 PREDICTION = Panel(
     "prediction",
     lambda scene: scene.metric.label,

@@ -30,8 +30,8 @@ CHANGES = Changes(
 )
 """The setting for scheduled changes of a run."""
 _NOW_HELP = (
-    "Takes effect in the next epoch, also after the end: the solver continues from the present P. Every "
-    "curve marks the change, and the run's link, program and record include it."
+    "Takes effect in the next epoch, even after the end of the run: the solver continues from the current P. "
+    "Every curve marks the change, and the run's link, program and record include it."
 )
 NOW = tuple(
     Follower(**vars(spec) | {"name": f"now_{spec.name}", "help": _NOW_HELP})
@@ -250,7 +250,7 @@ def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) 
     """Copy some settings from an experiment, with the parameters of its model and solver."""
     owned: dict[str, Any] = {"model": wanted.model, "solver": wanted.solver}
     for owner, value in owned.items():
-        # The present table of settings may lack them.
+        # The current table of settings may lack them.
         table = [dataclasses.replace(spec, name=f"{owner}_{spec.name}") for spec in specs_of(value)]
         given = {spec.name: value.settings[spec.name.removeprefix(f"{owner}_")] for spec in table}
         Settings("train", table).set(**given)

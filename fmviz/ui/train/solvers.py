@@ -1,4 +1,4 @@
-"""A panel of the page Train: convergence, also beside other solvers of the same problem."""
+"""A panel of the page Train: convergence, optionally compared with other solvers of the same problem."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RIVAL = "fmviz:train:rival"
 
 
 def _draw(scene: Scene, settings: Settings) -> None:
-    """Draw the newest runs of other solvers over this one, what F* is, and a button for another solver."""
+    """Draw the newest runs of other solvers beside this one, a sentence on F*, and a button for another."""
     view, features = scene.fit, len(scene.data.feature_names)
     now = view.experiment.under(view.experiment.strengths(view.epoch))
     auto = best_solver(now.formulation, features)

@@ -27,7 +27,10 @@ from .base import (
 
 @cached_factory()
 def anova_of_rows(storage: Storage):
-    """Return the kernel that writes the last A^t(p_s, x_n), t ≤ m, to out[n, …, s]; `table` is (m + 1, k)."""
+    """Return the kernel that writes A^t(p_s, x_n) of the highest degrees t ≤ m to out[n, …, s].
+
+    The work array `table` has shape (m + 1, k).
+    """
     entry, value = storage.row, storage.value
 
     def anova(data, indices, indptr, P, table, out):
