@@ -212,7 +212,7 @@ def tuned(
 ) -> Rows:
     """Choose β by cross-validation, then test: rows of "validation" and "test".
 
-    The training rows are 75% of all, in ``own["folds"]`` folds, of which ``own["folds_used"]`` are used.
+    The training rows are 75% of all, in ``own["folds"]`` folds, and ``own["folds_used"]`` of these are used.
     ``fit(own, X, y, train, test, beta, **place)`` fits on some rows and returns the score on others.
     """
     from sklearn.model_selection import KFold

@@ -46,7 +46,7 @@ def sweep(command, place):
 
 def test_count_progress_and_table(sweep):
     said = sweep("--dry-run")
-    assert said.err == "8 fits, of which 0 are in the store already.\n"
+    assert said.err == "8 fits; 0 are already in the store.\n"
     assert said.out == ""
     said = sweep()
     lines = said.out.splitlines()
@@ -55,7 +55,7 @@ def test_count_progress_and_table(sweep):
     assert len([line for line in lines if "±" in line and "Mean" not in line]) == 4
     # All of it comes from the store now, and nothing is asked or fitted.
     again = sweep()
-    assert again.err == "8 fits, of which 8 are in the store already.\n"
+    assert again.err == "8 fits; 8 are already in the store.\n"
     assert again.out == said.out
 
 

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     store = open_store(arguments)
     try:
         finished = results(plan, store)
-        to_stderr(f"{counted(len(plan.cells), 'fit')}, of which {len(finished):,} are in the store already.")
+        to_stderr(f"{counted(len(plan.cells), 'fit')}; {len(finished):,} are already in the store.")
         if arguments.dry_run:
             return 0
         stopped = _carry_out(plan, store, arguments, finished)

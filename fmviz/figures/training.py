@@ -150,7 +150,7 @@ def convergence(color: str, floors: Floors = UNKNOWN) -> list[Plot]:
 
 
 def gap(history: pd.DataFrame, floors: Floors = UNKNOWN) -> pd.Series:
-    """Return F − F* of every epoch; NaN where it is not finite or within the rounding of F.
+    """Return F − F* of every epoch; NaN if it is not finite or within the rounding error of F.
 
     F* is the lowest objective of the history under the same strengths, or that of `floors` if it is lower.
     """

@@ -77,7 +77,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     dates_ : dict of str to str
         The format of every date column.
     sentences_ : tuple of str
-        Sentences on what was inferred.
+        Sentences on inferred properties.
     bases_ : str
         The curves of numbers, a name from ``fmviz.tables.curves.BASES``.
     n_features_in_, feature_names_in_

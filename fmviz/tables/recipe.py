@@ -114,7 +114,7 @@ class Recipe:
     @property
     def group_note(self) -> str:
         """A sentence on the column whose values stay together; empty without one."""
-        return f"Rows of one {self.group} stay on one side of every split." if self.group else ""
+        return f"Rows with the same {self.group} stay on the same side of every split." if self.group else ""
 
     def corrected(self, choices: Iterable[Choice]) -> Recipe:
         """Return the recipe with changed choices for columns; unknown columns are ignored."""

@@ -190,7 +190,7 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
             )
             if single.ended and single.last:
                 navigation.page_link(
-                    navigation.INTERACTIONS, {"run": single.id}, label="Interactions in words"
+                    navigation.INTERACTIONS, {"run": single.id}, label="Interactions explained"
                 )
         elif len(sound) > 1:
             navigation.page_link(navigation.COMPARE, {"runs": ",".join(sound)}, label=f"Compare {len(sound)}")

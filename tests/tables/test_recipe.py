@@ -58,7 +58,7 @@ def test_the_group_is_no_feature_unless_chosen():
     source, recipe = decided(csv_bytes(frame()))
     encoded = encode(source, recipe.grouped("town"))
     assert "town" not in encoded.encoder.groups_
-    assert encoded.notes[-1] == "Rows of one town stay on one side of every split."
+    assert encoded.notes[-1] == "Rows with the same town stay on the same side of every split."
     assert (source.table["town"].groupby(encoded.row_groups).nunique() == 1).all()
     chosen = recipe.grouped("town").corrected([Choice("town", "word")])
     assert "town" in encode(source, chosen).encoder.groups_

@@ -240,12 +240,12 @@ def test_what_is_ambiguous_is_asked_with_its_choices():
 def test_the_example_keeps_dates_together_and_says_so():
     app = press(page("data"), "data_example")
     assert app.selectbox(key="data_group").value == address(app)["group"] == "dteday"
-    assert "Rows of one dteday stay on one side of every split." in words(app)
+    assert "Rows with the same dteday stay on the same side of every split." in words(app)
     # The date is a feature where that was chosen.
     corrections = '{"hr":["word","impute"],"dteday":["word","impute"]}'
     chosen = page("data", **{**address(app), "columns": corrections, "numbers": "line"})
     assert metrics(chosen)["Features"] == f"{51 + 366}"
-    assert "stay on one side" not in words(choose(app, data_group=""))
+    assert "Rows with the same dteday stay" not in words(choose(app, data_group=""))
 
 
 def test_a_libsvm_file_is_read():

@@ -211,7 +211,7 @@ class Solver(Named):
         raise NotImplementedError
 
     def best(self) -> Parameters:
-        """Return copies of the parameters of lowest objective so far: the present ones where it falls."""
+        """Return copies of the parameters of lowest objective so far: the current ones if it decreases."""
         return self.parameters()
 
     def objective(self) -> float:

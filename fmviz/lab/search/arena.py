@@ -35,7 +35,7 @@ SEEDS = tuple(range(8))
 """Of the starts."""
 
 SHIPPED = Path(__file__).with_name("arena.json.gz")
-"""The results that come with fmviz, which `make results` writes."""
+"""The shipped results, written by `make results`."""
 
 
 def arena_plan(seed: int = 0) -> PathPlan:

@@ -144,7 +144,8 @@ class Average:
         Score of the average on held-out rows: minus the RMSE, the area under the ROC curve of two classes or
         of labels, or the accuracy of more classes; None without held-out rows.
     better : bool
-        Whether the average is to predict: where it is better by more than a standard error of the difference.
+        Whether the average is used for prediction: if it is better by more than a standard error of the
+        difference.
     figures : mapping of str to float
         Prediction metrics of the average on these rows, by the names of `Run.measure`.
     message : str

@@ -170,7 +170,7 @@ def trace(
     Raises
     ------
     ValueError
-        If a regularizer does not suit the loss, or the data cannot be had.
+        If a regularizer is incompatible with the loss, or the data are unavailable.
     """
     yield from known
     there = {fit.experiment.regularizer.name for fit in known}
@@ -318,7 +318,7 @@ def learn(
     Raises
     ------
     ValueError
-        If a regularizer does not suit the loss, or the data cannot be had.
+        If a regularizer is incompatible with the loss, or the data are unavailable.
     """
     for name in plan.regularizers:
         fit = plan.method(name)

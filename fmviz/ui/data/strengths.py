@@ -74,7 +74,7 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool, top: 
         widgets.action(
             settings,
             "read",
-            "Train and describe pairs in words",
+            "Train and explain pairs",
             icon=navigation.INTERACTIONS.icon,
             type="primary",
             disabled=not possible or (task is not None and task.state.active),
@@ -179,7 +179,7 @@ def _takeaway(fit: FirstFit, last: FirstFit, strengths: str) -> None:
         navigation.page_link(
             navigation.INTERACTIONS,
             {"run": fit.stored} | ({"samples": "1"} if better else {}),
-            label="Interactions with intervals" if better else "Interactions in words",
+            label="Interactions with intervals" if better else "Interactions explained",
         )
         widgets.download(
             "Model (npz)",

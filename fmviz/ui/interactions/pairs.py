@@ -153,7 +153,7 @@ def _in_words(table: pd.DataFrame, wording: Wording) -> None:
                 for name, (label, digits, words) in _SAMPLED.items()
             },
         },
-        alt="Pairs of features with weight, co-occurrence count and effect in words.",
+        alt="Pairs of features with weight, co-occurrence count and a sentence on the effect.",
     )
 
 

@@ -371,8 +371,8 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
             navigation.page_link(
                 navigation.INTERACTIONS,
                 {"run": view.id},
-                label="Interactions in words",
-                help="Columns and pairs in words, curves and a matrix, and the decomposition of a "
+                label="Interactions explained",
+                help="Columns and pairs as sentences, curves and a matrix, and the decomposition of a "
                 "prediction.",
             )
         draw_exports(view)
