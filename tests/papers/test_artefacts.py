@@ -219,7 +219,7 @@ def test_data_that_change_between_trials_are_noted():
     repro = Reproduction({})
     repro.add(*(use("x", np.full((2, 2), value)) for value in (1.0, 1.0, 2.0)))
     assert [row["data"] for row in repro.tables["data"]] == ["x"]
-    assert repro.notes == ["x differed between trials: run again."]
+    assert repro.notes == ["x differed between trials: repeat the run."]
 
 
 def test_a_stopped_command_resumes_and_a_complete_one_leaves_no_pieces(monkeypatch, tmp_path):
