@@ -51,7 +51,7 @@ from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import draw_thresholds, follow_data
 from fmviz.ui.train.settings import train_query
-from fmviz.ui.watching import counted, outcome, watch
+from fmviz.ui.watching import counted, outcome, shared_task, watch
 
 _SPECS = {spec.name: spec for spec in SPECS}
 _ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Cold"}
@@ -128,7 +128,9 @@ def render() -> None:
         brought = ("low", "high", "order", "run", *_SHARED)
         follow_data(settings, linked, brought, partial(load_suggested, settings))
         st.html(_STYLE)
-        has_result = _SHOWN in st.session_state or (settings["run"] and not settings.notices)
+        # A visit opens with the path of the default data set, which the server computes once.
+        opens = not linked and settings["dataset"] == settings.table["dataset"].default
+        has_result = opens or _SHOWN in st.session_state or (settings["run"] and not settings.notices)
         shell.heading(
             settings,
             "λ-path",
@@ -146,7 +148,7 @@ def render() -> None:
             except ValueError as error:
                 st.error(plain(error), icon=":material/block:")
             else:
-                _path(settings, plan, linked)
+                _path(settings, plan, linked, opens)
 
 
 def base_of(settings: Settings) -> Experiment:
@@ -242,7 +244,7 @@ def _start(settings: Settings, **changes: Any) -> None:
     )
 
 
-def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
+def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None:
     # The session keeps the task longer than the server's list; another session may have started it.
     shown, there = st.session_state.get(_SHOWN), manager().get(f"path:{plan.digest}")
     if settings["run"] and there is not None and (there.state.active or there.state is TaskState.FINISHED):
@@ -256,6 +258,8 @@ def _path(settings: Settings, plan: PathPlan, linked: bool) -> None:
         and (shown is None or shown[0] != plan)
     ):
         _start(settings)
+    elif shown is None and opens and plan.total:
+        st.session_state[_SHOWN] = plan, shared_task(f"path:{plan.digest}", partial(trace, plan))
     shown = st.session_state.get(_SHOWN)
     task = None if shown is None else shown[1]
     active = task is not None and task.state.active
