@@ -155,7 +155,8 @@ def test_the_lowest_objective_is_known_over_solvers_and_starts_of_one_problem(st
     (end,) = lowest(base, history, "abc")
     assert (end.value, end.source) == (2.0, "this run at epoch 3")
     (end,) = lowest(base, history[:2], "abc")
-    assert (end.value, end.source) == (3.0, "another run, with PGD")
+    (other,) = same_problem(base, "abc")
+    assert (end.value, end.source) == (3.0, f"run {other.id[:4]}, PGD")
     # A change of strengths makes another problem, and its change back the same one again.
     changed = base.changed(1, lambda_sparse=9.0).changed(2, lambda_sparse=base.lambda_sparse)
     assert [(each.after, each.value) for each in lowest(changed, history, "")] == [

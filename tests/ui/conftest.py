@@ -343,8 +343,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]
 
 
 @pytest.fixture
-def manager() -> Iterator[TaskManager]:
-    """Install a manager without a store, whose jobs are done at once."""
+def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskManager]:
+    """Install a manager without a store, whose jobs are done at once; nor are runs of others read."""
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "none.sqlite"))
     mine = TaskManager(InlineExecutor())
     before = tasks.install(mine)
     yield mine

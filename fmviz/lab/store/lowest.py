@@ -95,7 +95,7 @@ def lowest(
         ]
         alike = same_problem(experiment.under(problem), data) if data else []
         others = [
-            (other.last["objective"], f"another run, with {label_of('solver', other.settings['solver'])}")
+            (other.last["objective"], f"run {other.id[:4]}, {label_of('solver', other.settings['solver'])}")
             for other in alike
             if other.id != run
         ]
