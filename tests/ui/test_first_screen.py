@@ -90,7 +90,7 @@ AFTER_A_RUN = {
         (".st-key-path_validation_auc_used_interactions .js-plotly-plot",),
     ),
     "prox": ("prox", ".picture canvas", (".st-key-prox_log2lambda", ".picture canvas")),
-    "geometry": ("geometry", ".st-key-geometry_ti .js-plotly-plot", (".st-key-geometry_ti .js-plotly-plot",)),
+    "geometry": ("geometry", ".st-key-geometry_cs .js-plotly-plot", (".st-key-geometry_cs .js-plotly-plot",)),
     "lesson": (
         "train?lesson=lambda",
         f"{STAGE} .stage canvas",
