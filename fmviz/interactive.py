@@ -140,7 +140,7 @@ def save(x: Any, file: str | Path) -> Path:
 
 
 def _unwrapped(x: Any) -> Any:
-    """Return the machine in a pipeline, with the names of its features, or in an ordinal regressor."""
+    """Return the machine inside a pipeline, with its feature names, or inside an ordinal regressor."""
     before, machine = (x[:-1] if len(x) > 1 else None, x[-1]) if isinstance(x, Pipeline) else (None, x)
     if isinstance(machine, OrdinalRegressor):
         check_is_fitted(machine)

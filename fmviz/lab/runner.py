@@ -211,7 +211,7 @@ class Run:
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
         """Train, and yield snapshots with metrics by `measure`.
 
-        `checkpoints` are the keywords ``resume``, ``keep`` and ``leave`` of `fmviz.engine.drive.iterate`.
+        `checkpoints` holds the keywords ``resume``, ``keep`` and ``leave`` of `fmviz.engine.drive.iterate`.
         """
         budget = Budget(
             epochs=self.experiment.max_epochs,

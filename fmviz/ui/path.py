@@ -1,4 +1,4 @@
-"""The page λ-path: interactions and metrics along λ."""
+"""The λ-path page: interactions and metrics along λ."""
 
 from __future__ import annotations
 
