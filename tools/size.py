@@ -25,7 +25,7 @@ class Size(NamedTuple):
 
 
 BUDGET = {
-    "fmviz": Size(statements=25_008, files=331, functions=3_245),
+    "fmviz": Size(statements=25_009, files=331, functions=3_245),
     "tests": Size(statements=16_010, files=200, functions=1_990),
     "papers": Size(statements=1_407, files=10, functions=152),
     "bench": Size(statements=1_341, files=21, functions=172),

@@ -129,7 +129,8 @@ def render() -> None:
         follow_data(settings, linked, brought, partial(load_suggested, settings))
         st.html(_STYLE)
         # A visit opens with the path of the default data set, which the server computes once.
-        opens = not linked and settings["dataset"] == settings.table["dataset"].default
+        default = settings["dataset"] == settings.table["dataset"].default
+        opens = default and settings.brought <= {"level"}
         has_result = opens or _SHOWN in st.session_state or (settings["run"] and not settings.notices)
         shell.heading(
             settings,
@@ -258,7 +259,7 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
         and (shown is None or shown[0] != plan)
     ):
         _start(settings)
-    elif shown is None and opens and plan.total:
+    elif shown is None and plan.total and (opens or (there and there.state is TaskState.FINISHED)):
         st.session_state[_SHOWN] = plan, shared_task(f"path:{plan.digest}", partial(trace, plan))
     shown = st.session_state.get(_SHOWN)
     task = None if shown is None else shown[1]
