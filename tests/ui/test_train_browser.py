@@ -102,6 +102,9 @@ def test_a_strength_moved_at_the_end_goes_on_and_moves_no_picture(server, page):
     page.goto(f"{server.url}/{SMALL}&max_epochs=40&speed=full&play=1")
     wait_for_state(page, LIMIT)
     pictures = page.locator(".st-key-train_matrix").locator("canvas:visible, .chart svg")
+    # The pictures are drawn after the state is shown.
+    page.locator(".st-key-train_matrix canvas:visible").first.wait_for()
+    page.wait_for_timeout(1_000)
     before = [pictures.nth(n).bounding_box() for n in range(pictures.count())]
     page.locator(".st-key-train_strength").get_by_role("slider").press("ArrowRight")
     wait_for_epoch(page, 80)
