@@ -51,7 +51,7 @@ notebooks: ## Execute the notebooks of docs/, for errors only
 screenshots: setup-dev ## Photograph every page into screenshots/ (make screenshots DOCS=--docs: the pictures of docs/)
 	@sh tools/warmup.sh
 	@. tools/common.sh && FMVIZ_CHROMIUM="$$(sh tools/find-chromium.sh --install)" && export FMVIZ_CHROMIUM && \
-		.venv/bin/python tools/screenshots.py $(DOCS)
+		.venv/bin/python -m tools.screenshots $(DOCS)
 
 results: setup ## Reproduce the papers' figures and the start page's fits, and keep them with the package (hours)
 	@. tools/common.sh && .venv/bin/python -m tools.results

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
 import fmviz
+from fmviz.__main__ import main
 from fmviz.lab.experiment import suggested
 from fmviz.lab.search.arena import STRENGTH
 from fmviz.lab.search.arena import arena as from_starts
+from fmviz.lab.search.shipped import REGULARIZERS, SEEDS, TARGET, comparison_base, shipped
 from fmviz.ui import arena
+from fmviz.ui.compare import equal_sparsity_page
 
 project = "fmviz"
 copyright = "the fmviz developers"
@@ -23,17 +29,24 @@ extensions = [
     "numpydoc",
 ]
 exclude_patterns = ["_build"]
-# Links to files that are no pages of these.
+myst_enable_extensions = ["colon_fence"]
+# Links to files of the source code, which are text here.
 suppress_warnings = ["myst.xref_missing"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = f"fmviz {version}"
+html_favicon = "../fmviz/ui/icon.png"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 
 # What an estimator has from scikit-learn is described there.
 numpydoc_show_inherited_class_members = False
 numpydoc_class_members_toctree = False
 autodoc_typehints = "none"
+
+TABLE = Path(__file__).parent.parent / "sample_data" / "bike.csv"
 
 
 def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -44,13 +57,22 @@ def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines:
 
 
 def save_pages(app: Any) -> None:
-    """Save the pages that the documents show: the arena of the start page, and a training run."""
+    """Save the pages that the documents show: the start page's models, a run, a table, a comparison."""
     folder = Path(app.outdir) / "saved"
     folder.mkdir(parents=True, exist_ok=True)
     starts = from_starts()
-    text = arena.page_along(starts.plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts)
-    (folder / "arena.html").write_text(text, encoding="utf-8")
+    along = arena.page_along(starts.plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts)
+    (folder / "arena.html").write_text(along, encoding="utf-8")
+    base = comparison_base(suggested("planted_interactions").dataset.name, 0)
+    fits = shipped(base, REGULARIZERS, TARGET, SEEDS)
+    comparison = equal_sparsity_page(base, REGULARIZERS, TARGET, fits)
+    (folder / "comparison.html").write_text(comparison, encoding="utf-8")
     fmviz.save(suggested("planted_interactions"), folder / "run.html")
+    with TemporaryDirectory() as output:
+        options = ("--target", "cnt", "--group", "dteday", "--words", "hr", "--output", output)
+        with redirect_stdout(StringIO()):
+            main(["fit", str(TABLE), *options])
+        (Path(output) / "report.html").rename(folder / "table.html")
 
 
 def setup(app: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 from programs import run_afresh
 
 import fmviz
+from fmviz.lab.lessons.steps import lessons
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -32,6 +33,26 @@ def test_every_page_is_in_the_table_of_contents():
     for page in (*(ROOT / "docs" / "guide").glob("*.md"), *(ROOT / "docs").glob("*.md")):
         name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
         assert name == "index" or f"\n{name}\n" in index
+
+
+def test_every_lesson_is_illustrated_under_its_title():
+    text = (ROOT / "docs" / "lessons.md").read_text(encoding="utf-8")
+    listed = [lesson for lesson in lessons().values() if lesson.listed]
+    for lesson in listed:
+        assert f"## {lesson.order}. {lesson.title}\n\n{lesson.question} {lesson.minutes} minutes.\n" in text
+        assert (ROOT / "docs" / f"lesson_{lesson.name}.png").is_file()
+    assert text.count("\n## ") == len(listed)
+
+
+def test_the_readme_counts_what_is_registered():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for count, noun in (
+        (len(fmviz.list_regularizers()), "regularizers"),
+        (len(fmviz.list_losses()), "losses"),
+        (len(fmviz.list_solvers()), "solvers"),
+        (len(fmviz.list_models()), "models"),
+    ):
+        assert re.search(rf"\b{count} {noun}\b", text), f"{count} {noun}"
 
 
 def test_files_of_the_architecture_exist():

@@ -23,12 +23,17 @@ from typing import ClassVar
 from PIL import Image, ImageChops
 from playwright.sync_api import Browser, Error, FloatRect, Page, sync_playwright
 
+from fmviz.lab.lessons.steps import lessons
+from fmviz.lab.lessons.values import calculate, right_choice
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "screenshots"
 START_SECONDS = 60
 SETTLE_MS = 120_000
 WIDTH, LEAST_HEIGHT, MOST_HEIGHT = 1440, 1000, 6000
 RESULT_MS = 600_000
+# The width of the sidebar, which pictures of the documentation omit.
+SIDEBAR = 310
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Picture:
         The labels of the buttons and choices to press first.
     until : str
         A text that appears with the result.
+    within : str
+        The part of the page, as a CSS selector, with these buttons and choices.
     """
 
     name: str
@@ -54,20 +61,13 @@ class Picture:
     height: int
     press: tuple[str, ...] = ()
     until: str = ""
+    within: str = "body"
 
 
 PICTURES = (
     Picture("train", "train", 1290, ("Play",), "Take it with you"),
-    Picture("prox", "prox", 1010),
-    Picture(
-        "lesson",
-        "prox?lesson=all_or_nothing&step=3",
-        1000,
-        ("At two to four",),
-        "the largest entry of",
-    ),
     Picture("geometry", "geometry", 1120),
-    Picture("path", "path", 1050, ("Run 52 fits",), "Open in Train"),
+    Picture("path", "path", 1050, until="Open in Train"),
     Picture(
         "interactions",
         "data",
@@ -75,9 +75,34 @@ PICTURES = (
         ("Try the example", "Train and describe pairs in words"),
         "Pairs of features used:",
     ),
-    Picture("sweeps", "sweeps", 1100, ("Run 72 fits",), "72 of 72 fits in"),
-    Picture("compare", "compare", 1000, ("Start the comparison",), "Copy as Python"),
+    Picture("sweeps", "sweeps?starts=random", 1100, ("Run 72 fits",), "72 of 72 fits in"),
+    Picture("compare", "compare", 1000, until="Copy as Python"),
 )
+# The step of every lesson that is photographed with its answer.
+LESSONS = {
+    "prox": 4,
+    "all_or_nothing": 3,
+    "ti": 5,
+    "cs": 5,
+    "lambda": 3,
+    "heatmap": 2,
+    "one_basis": 2,
+    "outliers": 3,
+}
+
+
+def pictures() -> list[Picture]:
+    """Return all pictures of the documentation, those of lessons included."""
+    every = [*PICTURES]
+    for name, number in LESSONS.items():
+        step = lessons()[name].steps[number - 1]
+        assert step.question is not None
+        answer = right_choice(step.question, dict(calculate(step))).words
+        path = f"{step.before.page}?lesson={name}&step={number}"
+        every.append(
+            Picture(f"lesson_{name}", path, 806, (answer,), "You were right.", ".st-key-lesson_choices")
+        )
+    return every
 
 
 class Camera:
@@ -244,14 +269,15 @@ def photograph(browser: Browser, address: str) -> list[str]:
 def illustrate(browser: Browser, address: str) -> list[str]:
     """Save the pictures of the documentation and return a message for every one that failed."""
     problems = []
-    named = {*sys.argv}.intersection((*FILMS, *(picture.name for picture in PICTURES)))
+    every = pictures()
+    named = {*sys.argv}.intersection((*FILMS, *(picture.name for picture in every)))
     for name in FILMS:
         if name in named or not named:
             try:
                 film(browser, address, name)
             except Error as problem:
                 problems.append(f"{name}: {problem.message.splitlines()[0]}")
-    for picture in PICTURES:
+    for picture in every:
         if named and picture.name not in named:
             continue
         page = browser.new_page(viewport={"width": WIDTH, "height": picture.height}, color_scheme="light")
@@ -259,7 +285,7 @@ def illustrate(browser: Browser, address: str) -> list[str]:
             page.goto(f"{address}/{picture.path}")
             settle(page)
             for words in picture.press:
-                page.get_by_text(words, exact=True).first.click()
+                page.locator(picture.within).get_by_text(words, exact=True).first.click()
                 settle(page)
             if picture.until:
                 page.get_by_text(picture.until).first.wait_for(timeout=RESULT_MS)
@@ -267,7 +293,8 @@ def illustrate(browser: Browser, address: str) -> list[str]:
             page.mouse.move(WIDTH - 1, picture.height // 2)
             settle(page)
             file = ROOT / "docs" / f"{picture.name}.png"
-            page.screenshot(path=file)
+            shown = {"x": SIDEBAR, "y": 0, "width": WIDTH - SIDEBAR, "height": picture.height}
+            page.screenshot(path=file, clip=shown)
             Image.open(file).convert("RGB").quantize(256).save(file, optimize=True)
             print(f"docs/{picture.name}.png")
         except Error as problem:

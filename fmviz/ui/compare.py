@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -58,7 +58,7 @@ from fmviz.lab.store.table import (
     seeds_folded,
     title_of_run,
 )
-from fmviz.metrics import COLUMNS, OBJECTIVE, SUPPORT_F1, support_f1, used_pairs
+from fmviz.metrics import COLUMNS, OBJECTIVE, SUPPORT_F1, Metric, support_f1, used_pairs
 from fmviz.paths import accepted_range
 from fmviz.report import page
 from fmviz.stage.pictures import Picture, chart_of_figure
@@ -188,23 +188,11 @@ def _draw_duel(
     finished: bool,
 ) -> None:
     """Draw chosen fits: the conclusions, errors and λ, and the matrices of every seed."""
-    metric = next((m for m in COLUMNS.values() if any(m.name in fit.metrics for fit in fits)), None)
-    if metric is None:
+    ends = _ends(experiment, names, target, fits)
+    if ends is None:
         return
-    table, dataset = ends_table(fits, names, accept, metric), load_dataset(experiment.dataset)
-    drawable, reference = _why_not_drawn(dataset) is None, ""
-    best = leaders(table, "value", metric)
-    truth = truth_of(dataset)
-    if drawable and best and truth is None:
-        reference = best[0]
-        own = {
-            fit.experiment.seed: used_pairs(fit.parameters)
-            for fit in table["fit"][table["label"] == reference]
-        }
-        table["F1"] = [support_f1(own[fit.experiment.seed], fit.parameters) for fit in table["fit"]]
-    seeds = dict.fromkeys(table["seed"])
-    complete = len(table) == len(names) * len(seeds)
-    said = conclusion(table, metric, target, accept, reference) if complete else ""
+    table, metric, reference, said = ends
+    dataset = load_dataset(experiment.dataset)
     left, right = st.columns([1, 1], gap="medium")
     left.markdown(plain(said))
     left.caption(SHRINKAGE)
@@ -218,16 +206,13 @@ def _draw_duel(
             key="compare_duel_chart",
             alt=f"{metric.label} as fitted and refitted without λ, and the chosen λ. {said}",
         )
-    pictures: dict[int, dict[str, list[Any]]] = {}
-    for seed, own_fits in table["fit"].groupby(table["seed"]) if drawable else ():
-        pictures[seed] = {
-            fit.experiment.regularizer.name: [arena.fitted(fit.parameters.P, "", dataset)] for fit in own_fits
-        }
+    seeds = table["seed"].unique()
+    for seed, panels in _frames(table, dataset).items():
         if len(seeds) > 1:
             st.caption(f"Seed {int(seed)}")
         height = _DUEL_HEIGHT if len(seeds) == 1 else _SMALL_HEIGHT
-        arena.draw_panels(pictures[seed], dataset, f"compare_duel_view_{seed}", height)
-    shown = table if truth is not None else table.assign(F1=math.nan)
+        arena.draw_panels(panels, dataset, f"compare_duel_view_{seed}", height)
+    shown = table if truth_of(dataset) is not None else table.assign(F1=math.nan)
     st.caption(plain(chosen_words(shown, metric, accept)))
     number = st.column_config.NumberColumn
     st.dataframe(
@@ -253,26 +238,59 @@ def _draw_duel(
         },
     )
     if finished:
-        notes = [
-            said,
-            *(
-                f"{row['label']}, seed {row['seed']}: {row['interactions']:,} interactions at λ = "
-                f"{row['λ']:.4g}, {metric.label} {row['value']:.4g}, refitted {row['refitted']:.4g}."
-                for row in table.to_dict("records")
-            ),
-        ]
-        make = partial(_duel_page, experiment, pictures, notes)
+        make = partial(equal_sparsity_page, experiment, names, target, fits)
         widgets.save_page("compare_duel_page", make, "equal-sparsity")
 
 
-def _duel_page(
-    experiment: Experiment, pictures: Mapping[int, Mapping[str, Sequence[Any]]], notes: Sequence[str]
+def _ends(
+    experiment: Experiment, names: Sequence[str], target: int, fits: Sequence[SearchFit]
+) -> tuple[pd.DataFrame, Metric, str, str] | None:
+    """Return the table of chosen fits, their metric, the reference of F1 and the conclusion."""
+    metric = next((m for m in COLUMNS.values() if any(m.name in fit.metrics for fit in fits)), None)
+    if metric is None:
+        return None
+    accept, dataset, reference = accepted_range(target), load_dataset(experiment.dataset), ""
+    table = ends_table(fits, names, accept, metric)
+    best = leaders(table, "value", metric)
+    if _why_not_drawn(dataset) is None and best and truth_of(dataset) is None:
+        reference = best[0]
+        own = {
+            fit.experiment.seed: used_pairs(fit.parameters)
+            for fit in table["fit"][table["label"] == reference]
+        }
+        table["F1"] = [support_f1(own[fit.experiment.seed], fit.parameters) for fit in table["fit"]]
+    complete = len(table) == len(names) * table["seed"].nunique()
+    return table, metric, reference, conclusion(table, metric, target, accept, reference) if complete else ""
+
+
+def _frames(table: pd.DataFrame, dataset: Dataset) -> dict[int, dict[str, list[Any]]]:
+    """Return the matrices of chosen fits by seed and regularizer, none if they cannot be drawn."""
+    drawable = _why_not_drawn(dataset) is None
+    return {
+        seed: {fit.experiment.regularizer.name: [arena.fitted(fit.parameters.P, "", dataset)] for fit in fits}
+        for seed, fits in (table["fit"].groupby(table["seed"]) if drawable else ())
+    }
+
+
+def equal_sparsity_page(
+    experiment: Experiment, names: Sequence[str], target: int, fits: Sequence[SearchFit]
 ) -> str:
-    """Return a comparison as a page, with a frame of the matrices for every seed."""
+    """Return chosen fits as a page, with a frame of the matrices for every seed."""
+    ends = _ends(experiment, names, target, fits)
+    assert ends is not None, "requires an error"
+    table, metric, _, said = ends
     frames: dict[str, list[Any]] = {}
-    for seed, panels in pictures.items():
+    for seed, panels in _frames(table, load_dataset(experiment.dataset)).items():
         for name, (frame,) in panels.items():
             frames.setdefault(name, []).append(replace(frame, key=f"Seed {seed}"))
+    notes = [
+        said,
+        *(
+            f"{row['label']}, seed {row['seed']}: {row['interactions']:,} interactions at λ = "
+            f"{row['λ']:.4g}, {metric.label} {row['value']:.4g}, refitted {row['refitted']:.4g}."
+            for row in table.to_dict("records")
+        ),
+    ]
     return arena.page("Regularizers at equal sparsity", experiment, frames, notes=notes)
 
 
