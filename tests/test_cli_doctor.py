@@ -58,6 +58,14 @@ def test_what_the_kernel_refuses_is_told_and_files_are_read_all_the_same(path):
     ]
 
 
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_only_linux_restricts_the_reading_of_files(path, monkeypatch, command, system):
+    monkeypatch.setattr(sys, "platform", system)
+    lines = command("doctor", "--store", path).out.splitlines()
+    assert [line.split()[0] for line in lines if " reader " in line] == ["--"]
+    assert lines[-1] == "Everything works."
+
+
 def test_a_store_that_is_not_there_is_not_made(tmp_path, command):
     path = tmp_path / "new" / "runs.sqlite"
     assert f"{tmp_path}, for runs and uploads" in command("doctor", "--store", path).out

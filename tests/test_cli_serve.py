@@ -50,6 +50,15 @@ def test_it_becomes_the_server(became, tmp_path, command, monkeypatch):
     assert environment["FMVIZ_STORE"] == os.path.abspath("s.sqlite")
 
 
+def test_on_windows_the_server_is_a_child_process(became, command, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(serve, "check_port", lambda port, host: None)
+    started = []
+    monkeypatch.setattr(subprocess, "call", lambda line, env: started.append(line) or 7)
+    command("serve", "--port", "8765", code=7)
+    assert started[0][-2:] == ["--server.port", "8765"]
+
+
 @pytest.mark.parametrize("name", ["FMVIZ_MEMORY", "FMVIZ_UPLOADS"])
 def test_limits_that_are_none_are_refused(monkeypatch, became, command, name):
     monkeypatch.setenv(name, "much")

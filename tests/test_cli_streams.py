@@ -17,6 +17,7 @@ import pytest
 import fmviz
 from fmviz.__main__ import main
 from fmviz.cli import COMMANDS
+from fmviz.cli._terminal import Progress
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.recorder import Recorder
 
@@ -50,6 +51,23 @@ def test_no_character_fails_to_be_printed(monkeypatch, file, encoding):
     assert "\\u0432\\u0435\\u0441" in printed(monkeypatch, encoding, "fit", str(file), *FIT)
     report = printed(monkeypatch, encoding, "fit", str(file), *FIT, "--json")
     assert {column["name"] for column in json.loads(report)["encoding"]["columns"]} == {"a", "Größe", "вес"}
+
+
+def test_lines_end_as_the_stream_ends_them(monkeypatch, file, tmp_path, command):
+    command("fit", file, *FIT, "--output", tmp_path / "out")
+    monkeypatch.setattr(os, "linesep", "\r\n")
+    assert "\r" not in command("predict", tmp_path / "out", file).out
+
+
+def test_progress_is_overwritten_without_escape_sequences(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    progress = Progress()
+    progress.tell("A long line of progress")
+    progress.tell("Short")
+    progress.clear()
+    blank = "\r" + 19 * " " + "\r"
+    assert capsys.readouterr().err == "\rA long line of prog\rShort              " + blank
 
 
 def test_a_name_of_bytes_that_are_no_characters_is_reported(file, tmp_path, command):

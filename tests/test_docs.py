@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ from programs import run_afresh
 
 import fmviz
 from fmviz.lab.lessons.steps import lessons
+from fmviz.ui.about import PAPERS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if "```python\n" in page.read_text(encoding="utf-8")]
 
 
@@ -60,6 +62,18 @@ def test_files_of_the_architecture_exist():
     files = re.findall(r"`(\w+/[\w/]*\w\.py)`", text)
     assert len(files) > 20
     assert not [file for file in files if not any((root / file).is_file() for root in (ROOT, ROOT / "fmviz"))]
+
+
+def test_the_version_is_declared_once():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"].get("version") is None
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "fmviz.__version__"}
+    changes, citation = ((ROOT / name).read_text("utf-8") for name in ("CHANGELOG.md", "CITATION.cff"))
+    assert re.search(r"(?m)^## \[(.*)\]", changes)[1] == fmviz.__version__
+    assert f"\nversion: {fmviz.__version__}\n" in citation
+    # Its papers are those of the page About.
+    titles = [re.search(r"(?s)\n  title +?= \{(.*?)\}", bibtex)[1] for _, bibtex in PAPERS]
+    assert all(" ".join(title.split()) in citation for title in titles)
 
 
 def test_every_public_name_is_in_the_reference():

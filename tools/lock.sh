@@ -1,5 +1,6 @@
 #!/bin/sh
-# Recompile every requirements*.txt: each package pinned, with the hashes of its files, for Python 3.11-3.14 on Linux and macOS.
+# Recompile requirements.txt and requirements/*.txt: each package pinned, with the hashes of its files, for Python 3.11
+# and newer on every system.
 # Pins that still satisfy pyproject.toml stay as they are; pass --upgrade to take the newest of everything.
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,5 +22,5 @@ compile() {
         --quiet "$@"
 }
 compile pyproject.toml requirements.txt "$@"
-compile requirements-dev.in requirements-dev.txt "$@"
-compile requirements-docs.in requirements-docs.txt "$@"
+compile requirements/dev.in requirements/dev.txt "$@"
+compile requirements/docs.in requirements/docs.txt "$@"

@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 kind=${1:-run}
 case $kind in
     run) set -- requirements.txt ;;
-    dev) set -- requirements.txt requirements-dev.txt ;;
-    docs) set -- requirements.txt requirements-docs.txt ;;
+    dev) set -- requirements.txt requirements/dev.txt ;;
+    docs) set -- requirements.txt requirements/docs.txt ;;
     *) die "setup-venv.sh takes nothing, 'dev' or 'docs', not '$kind'." ;;
 esac
 

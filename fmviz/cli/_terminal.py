@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import os
+import shutil
 import sys
 import time
 import unicodedata
@@ -144,13 +145,14 @@ class Progress:
     """
 
     def __init__(self, seconds: float = math.inf) -> None:
-        self._live = sys.stderr.isatty()
+        # Overwritten by blanks: not every console of Windows knows escape sequences.
+        self._live, self._width = sys.stderr.isatty(), shutil.get_terminal_size().columns - 1
         self._seconds, self._last = seconds, time.monotonic()
 
     def tell(self, line: str) -> None:
         """Replace the previous line."""
         if self._live:
-            to_stderr(f"\r\033[K{line[:110]}", end="")
+            to_stderr(f"\r{line[: self._width].ljust(self._width)}", end="")
         elif time.monotonic() - self._last >= self._seconds:
             self._last = time.monotonic()
             to_stderr(line)
@@ -158,7 +160,7 @@ class Progress:
     def clear(self) -> None:
         """Erase the line."""
         if self._live:
-            to_stderr("\r\033[K", end="")
+            to_stderr(f"\r{' ' * self._width}\r", end="")
 
 
 def bar(done: int, total: int, width: int = 24) -> str:

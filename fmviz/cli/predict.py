@@ -53,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     columns = model.target.in_columns(model.decoded(scores), model.probability(scores))
     table = pd.DataFrame(columns).rename(columns=defused).map(defused)
     table.insert(0, "row", np.arange(1, len(table) + 1))
-    table.to_csv(sys.stdout if arguments.output is None else arguments.output, index=False)
+    # The stream ends lines as the system does; pandas would, too.
+    table.to_csv(arguments.output or sys.stdout, index=False, lineterminator="\n")
     for note in (*source.notes, *notes, *_judged(source, model, scores)):
         to_stderr(note)
     return 0

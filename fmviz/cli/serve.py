@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import socket
+import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -47,7 +48,7 @@ add = partial(
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replace this process by the Streamlit server."""
+    """Replace this process by the Streamlit server; on Windows, start it and return its exit code."""
     from fmviz.lab.quotas import memory_limit, uploads_limit
 
     # Invalid limits are reported before the server starts.
@@ -61,8 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
         home()
     environment = os.environ | {"FMVIZ_STORE": str(store_path(arguments).resolve())}
     sys.stdout.flush()
-    # Not a child process: signals and the exit code are those of the server.
-    os.execve(sys.executable, line, environment)
+    if sys.platform != "win32":
+        # Not a child process: signals and the exit code are those of the server.
+        os.execve(sys.executable, line, environment)
+    # Windows quotes no arguments of execve, and returns to the prompt while the server runs.
+    return subprocess.call(line, env=environment)
 
 
 def check_port(port: str | None, host: str | None) -> None:

@@ -93,7 +93,14 @@ def confined(
         If `should_stop` returns true.
     """
     if not _FORKS:
-        return function(*arguments)
+        try:
+            return function(*arguments)
+        except Exception as error:
+            raise (
+                error
+                if isinstance(error, ValueError)
+                else ValueError(f"{name} cannot be read ({type(error).__name__}: {error}). {advice}")
+            ) from None
     with _helper().child(function) as connection:
         answer = _answer(connection, (function, arguments, memory, seconds), memory, should_stop)
     result, status = answer[:-_NUMBER_BYTES], int.from_bytes(answer[-_NUMBER_BYTES:], "big", signed=True)

@@ -28,13 +28,22 @@ LIMITS = {"name": "The file", "seconds": 20.0, "memory": 2e8, "advice": "Take le
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits hold on Linux")
 
 
-def test_results_and_errors_are_those_of_the_call():
+def test_results_are_those_of_the_call():
     assert confined(sorted, [3, 1, 2], **LIMITS) == [1, 2, 3]
     assert confined(os.getpid, **LIMITS) != os.getpid()
+
+
+def test_errors_are_those_of_the_call():
     with pytest.raises(ValueError, match="invalid literal for int"):
         confined(int, "seven", **LIMITS)
     with pytest.raises(ValueError, match=r"The file cannot be read \(ZeroDivisionError: .*\)\."):
         confined(divmod, 1, 0, **LIMITS)
+
+
+def test_errors_are_the_same_without_a_process(monkeypatch):
+    monkeypatch.setattr(module, "_FORKS", False)
+    assert confined(os.getpid, **LIMITS) == os.getpid()
+    test_errors_are_those_of_the_call()
 
 
 def test_what_takes_too_much_is_given_up():

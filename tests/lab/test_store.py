@@ -288,6 +288,21 @@ def test_a_run_dated_ahead_is_not_alive(store, ahead, status):
     assert store.get(run).status == status
 
 
+def test_on_windows_no_process_is_sent_a_signal(store, monkeypatch):
+    ours, recent, silent = (store.begin(SMALL) for _ in range(3))
+    other = this_process().replace(f"/{os.getpid()}/", "/7/")
+    with store.database.write() as connection:
+        for run, owner, updated in (
+            (ours, this_process(), 0.0),
+            (recent, other, time.time()),
+            (silent, other, 0.0),
+        ):
+            connection.execute("UPDATE runs SET owner = ?, updated = ? WHERE id = ?", (owner, updated, run))
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(os, "kill", Mock(side_effect=AssertionError("os.kill ends processes on Windows")))
+    assert [store.get(run).status for run in (ours, recent, silent)] == ["running", "running", INTERRUPTED]
+
+
 def test_nobody_else_reads_a_store(tmp_path):
     path = tmp_path / "runs.sqlite"
     path.touch(mode=0o644)

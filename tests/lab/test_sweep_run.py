@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
+import pytest
 
 from fmviz.lab.runner import Run
 from fmviz.lab.search import sweep_run
@@ -100,6 +102,12 @@ def test_traces_of_long_fits_are_thinned(store):
     )
     (fit,) = carry_out(plan, store, n_jobs=1)
     assert [r["epoch"] for r in store.trace(fit.run.id)] == list(range(0, 1001, 10))
+
+
+def test_a_cluster_without_its_package_names_it(store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match="`pip install distributed`"):
+        list(carry_out(small(), store, dask="tcp://127.0.0.1:1"))
 
 
 def test_workers_give_the_numbers_of_one_process(store, tmp_path):

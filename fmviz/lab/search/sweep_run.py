@@ -196,7 +196,7 @@ def _cluster(address: str) -> Iterator[None]:
         from distributed.comm.registry import get_backend
     except ImportError:
         raise ValueError(
-            "A Dask cluster needs the package distributed; install it with `pip install fmviz[dask]`, or "
+            "A Dask cluster needs the package distributed; install it with `pip install distributed`, or "
             "omit the scheduler to use local cores."
         ) from None
     from joblib import parallel_config

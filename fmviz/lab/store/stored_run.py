@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +35,8 @@ COLUMNS = (
     "epoch, seconds, last, spark, owner, sweep"
 )
 
-# A run of another computer counts as interrupted after this time without updates, in seconds.
+# A run of another computer, or on Windows of another process, counts as interrupted after this time without
+# updates, in seconds.
 SILENT_SECONDS = 900.0
 
 
@@ -233,9 +235,10 @@ def _is_alive(owner: str, updated: float) -> bool:
     host, pid, ticks = ("", "", *owner.rsplit("/", 2))[-3:]
     if not pid.isdecimal():
         return False
-    if host != socket.gethostname():
+    # On Windows, os.kill would end the process.
+    if host != socket.gethostname() or sys.platform == "win32":
         # Times in the future are invalid.
-        return abs(time.time() - updated) < SILENT_SECONDS
+        return owner == this_process() or abs(time.time() - updated) < SILENT_SECONDS
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
