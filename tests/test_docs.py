@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -55,6 +56,22 @@ def test_the_readme_counts_what_is_registered():
         (len(fmviz.list_models()), "models"),
     ):
         assert re.search(rf"\b{count} {noun}\b", text), f"{count} {noun}"
+
+
+def test_the_readme_states_the_speeds_measured():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    measured = json.loads((ROOT / "bench" / "results" / "bench.json").read_text(encoding="utf-8"))
+    one_hot = []
+    for solver, penalty in (("pcd", "ti"), ("pbcd", "cs"), ("cd", "l2")):
+        rows = [
+            r
+            for r in measured["versus"]["result"]["rows"]
+            if (r["solver"], r["regularizer"]) == (solver, penalty)
+        ]
+        dense = [r["speedup"] for r in rows if r["data"].startswith("dense")]
+        assert f"{min(dense):.2g} to {max(dense):.2g} times" in text
+        one_hot += [f"{r['speedup']:.2g}" for r in rows if r["data"].startswith("one-hot")]
+    assert "on one-hot data {}, {} and {} times".format(*one_hot) in text
 
 
 def test_files_of_the_architecture_exist():

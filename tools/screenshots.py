@@ -31,7 +31,7 @@ TARGET = ROOT / "screenshots"
 START_SECONDS = 60
 SETTLE_MS = 120_000
 WIDTH, LEAST_HEIGHT, MOST_HEIGHT = 1440, 1000, 6000
-RESULT_MS = 600_000
+RESULT_MS = 300_000
 # The width of the sidebar, which pictures of the documentation omit.
 SIDEBAR = 310
 
@@ -65,18 +65,18 @@ class Picture:
 
 
 PICTURES = (
-    Picture("train", "train", 1290, ("Play",), "Take it with you"),
+    Picture("train", "train", 960, ("Play",), "Copy as Python"),
     Picture("geometry", "geometry", 1120),
     Picture("path", "path", 1050, until="Open in Train"),
     Picture(
         "interactions",
         "data",
-        1500,
-        ("Try the example", "Train and describe pairs in words"),
+        1180,
+        ("Try the example", "Train and explain pairs"),
         "Pairs of features used:",
     ),
     Picture("sweeps", "sweeps?starts=random", 1100, ("Run 72 fits",), "72 of 72 fits in"),
-    Picture("compare", "compare", 1000, until="Copy as Python"),
+    Picture("compare", "compare", 960, until="Copy as Python"),
 )
 # The step of every lesson that is photographed with its answer.
 LESSONS = {
@@ -165,7 +165,7 @@ def film_of_data(page: Page, roll: Callable[[float], None]) -> None:
     """Load the example, press one button, and scroll through the sentences."""
     roll(1)
     page.get_by_text("Try the example", exact=True).first.click()
-    train = page.get_by_role("button", name="Train and describe pairs in words").first
+    train = page.get_by_role("button", name="Train and explain pairs").first
     train.wait_for(timeout=SETTLE_MS)
     roll(2.5)
     train.click()
