@@ -7,13 +7,16 @@ import gzip
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from fmviz.engine.interactions.weights import GivenPairs, never_zero, orders_of, pairs_of
@@ -26,6 +29,7 @@ from fmviz.lab.background.thinned import Frame, thin
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
+from fmviz.lab.interpretation.comparison import groups_of
 from fmviz.lab.interpretation.effects import Effects, Surface, plotted, shown_value
 from fmviz.lab.interpretation.reading import (
     listed_pairs,
@@ -36,10 +40,10 @@ from fmviz.lab.interpretation.reading import (
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed
-from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.runs.provenance import data_hash, versions
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
-from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_run
+from fmviz.lab.store.table import SOLVED, heading_of_settings, label_of, name_of, numbers
 from fmviz.lab.uploads import is_upload, library
 from fmviz.metrics import in_units
 from fmviz.stage import CodesFrame, FactorFrame, Panel, encode_codes, module
@@ -76,7 +80,7 @@ MOST_BYTES = 2_000_000
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("cards", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
-    **dict.fromkeys(("columns", "data", "settings", "program", "model"), None),
+    **dict.fromkeys(("columns", "penalties", "data", "settings", "program", "model"), None),
     "more_outputs": 0,
 }
 
@@ -87,8 +91,6 @@ class Outcome:
 
     Attributes
     ----------
-    title : str
-        The heading.
     experiment : Experiment
         The settings.
     model : Model
@@ -117,9 +119,10 @@ class Outcome:
         The effects of columns, if the model has them.
     frames : sequence of Frame
         The epochs drawn; by default, only the final parameters.
+    title : str
+        The heading; by default, data, machine, λ and epochs.
     """
 
-    title: str
     experiment: Experiment
     model: Model
     message: str
@@ -134,6 +137,13 @@ class Outcome:
     compared: bool = False
     by_columns: ByColumns | None = None
     frames: Sequence[Frame] = ()
+    title: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title, or data, machine, λ and epochs."""
+        data = "" if self.dataset is None else self.dataset.title
+        return self.title or heading_of_settings(self.experiment.to_dict(), self.epoch, data)
 
     @property
     def epoch(self) -> int:
@@ -189,7 +199,6 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     if dataset is not None and parameters is not None:
         run.check_data(parameters, dataset)
     return Outcome(
-        title_of_run(run),
         experiment,
         experiment.model,
         run.message,
@@ -199,6 +208,7 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
         notes,
         program,
         {"hash": run.data_hash} if run.data_hash else {},
+        title=run.title,
     )
 
 
@@ -236,7 +246,7 @@ def page(
     """
     script = Markup(module())
     for frames in _FRAMES:
-        reduced = [(heading, *picture.reduced(frames)) for heading, picture in pictures]
+        reduced = [(heading, picture.reading, *picture.reduced(frames)) for heading, picture in pictures]
         text = _TEMPLATES.get_template("report.html").render(
             _EMPTY
             | sections
@@ -244,8 +254,10 @@ def page(
                 "title": title,
                 "style": Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
                 "messages": messages,
-                "pictures": [(heading, packed(picture), words) for heading, picture, words in reduced],
+                "pictures": [(*texts, embedded(picture), words) for *texts, picture, words in reduced],
                 "script": script,
+                "version": versions()["fmviz"],
+                "address": _address(),
                 "hash": base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode(),
             }
         )
@@ -254,9 +266,30 @@ def page(
     return text
 
 
-def packed(picture: Picture) -> dict[str, str]:
-    """Return a picture in the format that the script of a saved page reads."""
-    return {"payload": base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()}
+def _address() -> str:
+    """Return the address of the project in the metadata of the installed package, or ""."""
+    with suppress(PackageNotFoundError):
+        urls = [url.partition(", ") for url in metadata("fmviz").get_all("Project-URL", ())]
+        named = {name.lower(): address for name, _, address in urls}
+        return named.get("homepage") or named.get("source") or ""
+    return ""
+
+
+def embedded(picture: Picture) -> Markup:
+    """Return a picture as the HTML element that the module replaces by the drawn one."""
+    payload = base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()
+    data = htmlsafe_json_dumps({"payload": payload})
+    return Markup(f'<script type="application/json" class="fmviz">{data}</script>')
+
+
+def fragment(pictures: Sequence[Picture]) -> str:
+    """Return pictures as HTML to be included in another page, with the script that draws them.
+
+    They follow that page's background and width. If its Content-Security-Policy forbids inline scripts, embed
+    the saved page by an iframe instead.
+    """
+    drawn = "".join(embedded(picture.reduced()[0]) for picture in pictures)
+    return f'{drawn}<script type="module">\n{module()}\n</script>'
 
 
 def html(outcome: Outcome) -> str:
@@ -271,7 +304,7 @@ def html(outcome: Outcome) -> str:
         f"{name_of(name)} = {cell(value)}" for name, value in experiment.strengths(outcome.epoch - 1).items()
     )
     return page(
-        outcome.title,
+        outcome.heading,
         [
             outcome.message,
             changed_words(outcome.experiment, outcome.epoch - 1),
@@ -371,8 +404,11 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
         if not charts:
             return None
     if panels and truth is not None:
-        codes, scale = encode_codes(truth[np.ix_(features, features)], grey_diagonal=True)
-        panels.append(Panel("Truth", [CodesFrame(codes, scale)], gram_label="W"))
+        shown = truth[np.ix_(features, features)]
+        codes, scale = encode_codes(shown, grey_diagonal=True)
+        frame = CodesFrame(codes, scale, caption=f"{known['used_interactions']:,} true pairs")
+        title = "Truth" if dataset is not None and dataset.truth is not None else "Truth (support only)"
+        panels.append(Panel(title, [frame], gram_label="W", blocks=groups_of(shown)))
     names = [str(j) for j in features] if dataset is None else [dataset.feature_names[j] for j in features]
     return Picture(
         panels,
@@ -516,8 +552,8 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
     }
 
 
-def _curve(figure: Any) -> dict[str, str]:
-    return packed(Picture(charts=[chart_of_figure("", figure)]))
+def _curve(figure: Any) -> Markup:
+    return embedded(Picture(charts=[chart_of_figure("", figure)]))
 
 
 def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:

@@ -238,7 +238,6 @@ def html(fit: Fit, content: Mapping[str, Any]) -> str:
     if content["search"] is not None:
         notes.append(content["search"]["message"])
     outcome = Outcome(
-        data["name"],
         experiment,
         fit.last.run.problem.model,
         f"Target: {data['target']} ({data['task']}). {content['result']['message']}",

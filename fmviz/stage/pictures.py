@@ -15,6 +15,7 @@ from fmviz.stage.matrices import NOT_AN_INTERACTION, FactorFrame, Frame, Panel, 
 MOST_FEATURES = 200
 """Maximum number of features in the matrices of a saved picture, the strongest used ones."""
 MOST_FRAMES = 60
+ASK = "Click a cell to see the explanation of its weight, or why it is zero."
 _MOST_ROWS = 600
 
 
@@ -50,6 +51,8 @@ class Picture:
         A sentence on omitted features.
     marks : sequence of (int, str)
         Epochs of changed strengths, with labels.
+    title : str
+        The heading above the picture.
     """
 
     panels: Sequence[Panel] = ()
@@ -65,6 +68,20 @@ class Picture:
     total: int = 0
     omitted: str = ""
     marks: Sequence[tuple[int, str]] = ()
+    title: str = ""
+
+    @property
+    def reading(self) -> str:
+        """Sentences on the meaning of cells, colours and slider; "" without matrices."""
+        slider = f" The slider steps through {self.along}." * self._played
+        return (
+            "Each cell is the weight of a pair of features: orange is positive, blue is negative, and exact "
+            f"zeros are blank.{slider}"
+        ) * bool(self.panels)
+
+    @property
+    def _played(self) -> bool:
+        return any(len(panel.frames) > 1 for panel in self.panels)
 
     def reduced(self, frames: int = MOST_FRAMES) -> tuple[Picture, str]:
         """Return the picture with the strongest features and some frames, and a sentence on omissions."""
@@ -97,7 +114,6 @@ class Picture:
 
     def payload(self, **options: Any) -> bytes:
         """Encode the picture for the module, with the options of `encode_view` in place of its own."""
-        played = any(len(panel.frames) > 1 for panel in self.panels)
         columns = names_in(self.charts, self.x) if self.history else []
         (word, tone, sentence), names = self.state, self.names or None
         stage = {
@@ -109,7 +125,8 @@ class Picture:
             "run": "",
             "live": None,
             "x": self.x,
-            "film": played,
+            "title": self.title,
+            "film": self._played,
             "charts": self.charts,
             "names": columns,
             "generation": "",
@@ -118,10 +135,12 @@ class Picture:
         own: dict[str, Any] = {
             "columns": len(self.panels) or None,
             "min_width": 170,
-            "player": "rests" if played else False,
+            "player": "rests" if self._played else False,
             "player_label": f"Step through {self.along}",
             "start": self.start,
             "clickable": "explained",
+            "ask": ASK
+            * any(isinstance(frame, FactorFrame) for panel in self.panels for frame in panel.frames),
             "zoom": True,
             "named": True,
             "empty": "",

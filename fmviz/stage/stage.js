@@ -6,6 +6,7 @@ const NARROW = 2.3; // minimum width for several matrices, in minimum matrix wid
 class Stage {
   constructor(parent) {
     this.root = make("div", "fmviz fmviz-stage", parent);
+    this.heading = make("div", "heading", this.root, { role: "heading", "aria-level": 2 });
     this.bar = make("div", "status", this.root);
     this.badge = make("span", "badge", this.bar, { role: "status" });
     this.sentence = make("span", "sentence", this.bar);
@@ -37,9 +38,14 @@ class Stage {
     this.generation = stage.generation;
     this.root.dataset.x = stage.x;
     this.curves.set(stage.charts, stage.names, stage.x);
-    this.along = Boolean(stage.charts[0]?.strip);
+    put(this.heading, stage.title || "");
+    const strip = stage.charts[0]?.strip && stage.charts[0].rows[0];
+    this.along = Boolean(strip);
     this.root.classList.toggle("along", this.along);
-    if (this.along) this.root.prepend(this.curves.strip);
+    if (strip) {
+      this.heading.after(this.curves.strip);
+      this.root.style.setProperty("--ends", `${nameWidth(strip.series.map(({ name }) => name))}px`);
+    }
     this.view.update(header);
     this.pick();
     this.grow(stage, stage.rows, 0);
@@ -199,13 +205,15 @@ function render({ model, el }) {
 // A saved page contains every picture as JSON in its place.
 async function unfold(script) {
   const place = document.createElement("div");
-  script.before(place);
+  script.replaceWith(place); // another fragment on this page must not draw it again
   const packed = Uint8Array.from(atob(JSON.parse(script.textContent).payload), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const parent = shadow(place);
   const draw = new Uint8Array(await new Response(stream).arrayBuffer());
-  mount(parent, draw);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => mount(parent, draw));
+  const again = () => mount(parent, draw);
+  again();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  new MutationObserver(again).observe(document.body, { attributes: true }); // the switch of a theme
 }
 
 document.querySelectorAll('script[type="application/json"].fmviz').forEach(unfold);

@@ -28,13 +28,20 @@ from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search.arena import SEEDS, Starts
 from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn, path_program
 from fmviz.stage import FactorFrame, Mark, Panel
-from fmviz.stage.pictures import Picture
+from fmviz.stage.pictures import ASK, Picture
 from fmviz.ui import widgets
 from fmviz.ui.components import matrix_view, stage
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.matrices import truth_panel
 from fmviz.ui.watching import failure, shared_task, watch
 
+STORY = (
+    "A **factorization machine** predicts from pairs of features; each pair's weight is one cell of **PPᵀ**. "
+    "A **regularizer** of strength **λ** sets weights to exactly zero and leaves few pairs to interpret.",
+    "**Four regularizers, trained on the same data**: pairs within a group are true, pairs across groups or "
+    "with noise features are not. Drag λ: which regularizer recovers the groups?",
+)
+"""The introduction to the shipped models, in Markdown."""
 _LEAST_WIDTH = 140
 _ALONG = {"lambda": "Along λ", "epochs": "Epoch by epoch"}
 # Maximum payload of the frames sent to the browser, in bytes.
@@ -116,7 +123,7 @@ def draw(
         "zoom": False,
         "named": False,
         "clickable": "explained" if asked else False,
-        "ask": "Click a cell to see the explanation of its weight, or why it is zero." if asked else "",
+        "ask": ASK if asked else "",
     }
     if pair is not None and settings["why"] in plan.regularizers:
         before = truth_of(_data(plan)) is not None
@@ -204,19 +211,25 @@ def _draw_epochs(
 
 def _saved(plan: PathPlan, task: Task, strength: float, epochs: bool, starts: Starts | None) -> str:
     if epochs:
-        return page(f"Epoch by epoch at λ = {strength:g}", plan.base, _epochs(plan, task.view()))
+        ending = f"epoch by epoch at λ = {strength:g}"
+        return page(ending, plan.base, _epochs(plan, task.view()), along="epochs", starts=starts)
     return page_along(plan, task.view(), strength, starts)
 
 
-def page_along(plan: PathPlan, view: Any, strength: float, starts: Starts | None = None) -> str:
-    """Return the fits among the items of a view as a page, with the program that makes them."""
+def page_along(
+    plan: PathPlan, view: Any, strength: float, starts: Starts | None = None, *, embed: bool = False
+) -> str:
+    """Return the fits among the items of a view as a page, with the program that makes them.
+
+    With `embed`, only the picture is returned, as HTML for another page, see `fmviz.report.fragment`.
+    """
     start, panels = plan.lambdas.index(strength), models_along(plan, view, plan.lambdas)
     program = path_program(plan, SEEDS if starts else ())
-    return page("Regularizers under one λ", plan.base, panels, start=start, program=program, starts=starts)
+    return page("along λ", plan.base, panels, start=start, program=program, starts=starts, embed=embed)
 
 
 def page(
-    title: str,
+    ending: str,
     base: Experiment,
     panels: Mapping[str, Sequence[FactorFrame]],
     *,
@@ -225,11 +238,14 @@ def page(
     notes: Sequence[str] = (),
     more: Sequence[tuple[str, Picture]] = (),
     program: str = "",
+    along: str = "values of λ",
     starts: Starts | None = None,
+    embed: bool = False,
 ) -> str:
     """Return models of several regularizers as a page, with a slider for λ, or for epochs without a start.
 
-    `more` pictures follow below, each with its heading.
+    The heading consists of data, regularizers and `ending`. `more` pictures follow below, each with its
+    heading.
     """
     dataset = load_dataset(base.dataset)
     if start is not None:
@@ -237,21 +253,33 @@ def page(
             name: [replace(frame, key=f"λ = {frame.key}") for frame in frames]
             for name, frames in panels.items()
         }
-    own = _picture(panels, dataset, along=start is not None, starts=starts) if panels else Picture()
-    picture = replace(own, charts=charts or own.charts, start=start)
+    drawn = any(panels.values())
+    own = _picture(panels, dataset, along=start is not None, starts=starts) if drawn else Picture()
+    picture = replace(own, charts=charts or own.charts, start=start, along=along)
+    if embed:
+        return report.fragment([picture])
     chosen = [PENALTIES[name] for name in panels]
+    data = "Planted interactions" if starts else dataset.title
+    title = f"{data}: {joined(each.label for each in chosen)} {ending}"
     messages = [
-        f"{dataset.title}: each cell is the weight of a pair of features.",
+        *(text.replace("*", "") for text in STORY[: (1 + (start is not None)) * bool(starts)]),
         *notes,
-        " ".join(f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for).replace("*", ""),
     ]
+    words = " ".join(f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for)
     settings = report.listed_settings(
         {
             **{n: value for n, value in base.to_dict().items() if n not in ("lambda_sparse", "solver")},
             "regularizer": ", ".join(each.label for each in chosen),
         }
     )
-    return report.page(title, messages, [("", picture), *more], settings=settings, program=program)
+    return report.page(
+        title,
+        messages,
+        [("", picture), *more],
+        penalties=words.replace("*", ""),
+        settings=settings,
+        program=program,
+    )
 
 
 def _epochs(plan: PathPlan, view: TaskView) -> dict[str, list[FactorFrame]]:

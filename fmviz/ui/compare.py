@@ -273,7 +273,7 @@ def _duel_page(
     for seed, panels in pictures.items():
         for name, (frame,) in panels.items():
             frames.setdefault(name, []).append(replace(frame, key=f"Seed {seed}"))
-    return arena.page("Regularizers at equal sparsity", experiment, frames, notes=notes)
+    return arena.page("at equal sparsity", experiment, frames, notes=notes, along="seeds")
 
 
 # ---------------------------------------------------------------------------------------------- under one λ

@@ -71,7 +71,6 @@ def page(view: JobView) -> str:
     experiment = view.experiment
     return html(
         Outcome(
-            title_of_settings(experiment.to_dict(), view.epoch),
             experiment,
             view.machine,
             view.message,

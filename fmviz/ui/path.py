@@ -417,9 +417,9 @@ def _page(plan: PathPlan, view: TaskView, table: pd.DataFrame, metric: Metric, s
     names = plan.regularizers if drawable else ()
     more = [picture for name in names for picture in path_pairs.saved(plan, view, name, strength)]
     return arena.page(
-        "A path along λ",
+        "along λ",
         plan.base,
-        arena.models_along(plan, view, plan.lambdas) if drawable else {},
+        arena.models_along(plan, view, plan.lambdas) if drawable else dict.fromkeys(plan.regularizers, ()),
         start=plan.lambdas.index(strength),
         charts=charts,
         more=more,

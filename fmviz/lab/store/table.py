@@ -22,7 +22,7 @@ from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import changes_from_text
 from fmviz.metrics import COLUMNS, listed
-from fmviz.typography import cell, typeset, with_spread
+from fmviz.typography import cell, counted, typeset, with_spread
 
 _WORDS = {
     **{"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ"},
@@ -83,19 +83,36 @@ def title_of_run(run: StoredRun) -> str:
 
 def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
     """Return a title with data, method, and the first and last λ of a run."""
-    strength = settings.get("lambda_sparse")
     words = [label_of(name, str(settings.get(name, "?"))) for name in ("dataset", "regularizer")]
     if settings.get("model", Experiment.model) != Experiment.model:
         words.insert(1, label_of("model", str(settings["model"])))
-    if isinstance(strength, int | float):
-        words.append(f"λ {typeset(strength, '.4g')}")
-        # Changes of another version may be unreadable.
-        with contextlib.suppress(ValueError):
-            changes = changes_from_text(str(settings.get("changes", "")))
-            # The strength of the last epoch.
-            later = Schedule(changes).after(epoch - 1).get("lambda_sparse", strength)
-            words[-1] += f" → {typeset(later, '.4g')}" if later != strength else ""
+    words += [f"λ {strengths}"] if (strengths := _strengths(settings, epoch)) else []
     return " · ".join(words) + f" · seed {settings.get('seed', 0)}"
+
+
+def heading_of_settings(settings: Mapping[str, Any], epoch: int, data: str = "") -> str:
+    """Return the heading of a page on a run: `data`, by default its label, machine, λ and epochs."""
+    name, machine, penalty = (
+        label_of(each, str(settings.get(each, "?"))) for each in ("dataset", "model", "regularizer")
+    )
+    machine = machine.removesuffix(", order 2")
+    words = f"{data or name}: {machine[:1].lower()}{machine[1:]} with {penalty}"
+    strengths = _strengths(settings, epoch)
+    return f"{words} at λ = {strengths}, {counted(epoch, 'epoch')}" if strengths else words
+
+
+def _strengths(settings: Mapping[str, Any], epoch: int) -> str:
+    """Return the first and last λ of a run, or "" if it is unknown."""
+    strength = settings.get("lambda_sparse")
+    if not isinstance(strength, int | float):
+        return ""
+    # Changes of another version may be unreadable.
+    with contextlib.suppress(ValueError):
+        changes = changes_from_text(str(settings.get("changes", "")))
+        # The strength of the last epoch.
+        later = Schedule(changes).after(epoch - 1).get("lambda_sparse", strength)
+        return " → ".join(typeset(each, ".4g") for each in dict.fromkeys((strength, later)))
+    return typeset(strength, ".4g")
 
 
 def numbers(
