@@ -30,11 +30,11 @@ from fmviz.lab.background.thinned import Frame, Thinned
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import program
+from fmviz.lab.store.table import title_of_settings
 from fmviz.paths import PathPoint
 from fmviz.report import UNION, USED, Outcome, html, learned, listed_settings, page, picture_of
 from fmviz.stage import module
 from fmviz.stage.pictures import MOST_FRAMES, Picture, chart_of, rounded
-from fmviz.typography import counted, typeset
 
 _OUTPUTS = 6
 _LISTED = 20
@@ -131,8 +131,9 @@ def save(x: Any, file: str | Path) -> Path:
         raise FileNotFoundError(
             f"file = {str(file)!r} is in a folder that does not exist: create {file.parent} first."
         )
-    text = html(deque(_outcomes(x), maxlen=1)[0]) if isinstance(x, Experiment) else _page(x)
-    file.write_text(text, encoding="utf-8")
+    file.write_text(
+        html(deque(_outcomes(x), maxlen=1)[0]) if isinstance(x, Experiment) else _page(x), encoding="utf-8"
+    )
     return file
 
 
@@ -176,11 +177,16 @@ def _of_machine(machine: Any, name: str) -> Picture:
     history = machine.history_.to_dict("records") if hasattr(machine, "history_") else []
     plots = {"Convergence, F* of this run": curves.convergence(color), USED + several * UNION: curves.uses()}
     charts = [chart_of(title, plot) for title, plot in plots.items() if len(history) > 1]
-    words = f"{_first(outputs)} {words}".strip()
     if (penalty := getattr(machine, "_fitted_penalty", None)) is not None:
-        name += f", {penalty.label}, λ = {typeset(machine.lambda_sparse_, '.3g')}"
-    title = f"{name}: {counted(machine.n_features_in_, 'feature')}"
-    return Picture(panels, [names[j] for j in features], charts, history, omitted=words, title=title)
+        name += f", {penalty.label}, λ = {machine.lambda_sparse_:.3g}"
+    return Picture(
+        panels,
+        [names[j] for j in features],
+        charts,
+        history,
+        omitted=f"{_first(outputs)} {words}".strip(),
+        title=f"{name}: {machine.n_features_in_:,} features",
+    )
 
 
 def _fit_of(machine: Any, output: Any) -> tuple[Any, list[tuple[str, Any, int]]]:
@@ -245,10 +251,16 @@ def _of_path(model: Any, points: Sequence[PathPoint], given_names: Any) -> Pictu
         )
         if np.isfinite([point.record()[column] for point in fits]).any()
     ]
-    names = [f"feature {j}" if given_names is None else given_names[j] for j in features]
-    d = len(fits[0].snapshot.parameters.P)
-    title = f"{model.label.removesuffix(', order 2')} along λ: {d:,} features, {len(points):,} fits"
-    return Picture(panels, names, charts, along="values of λ", start=start, omitted=words, title=title)
+    d, machine = len(fits[0].snapshot.parameters.P), model.label.removesuffix(", order 2")
+    return Picture(
+        panels,
+        [f"feature {j}" if given_names is None else given_names[j] for j in features],
+        charts,
+        along="values of λ",
+        start=start,
+        omitted=words,
+        title=f"{machine} along λ: {d:,} features, {len(points):,} fits",
+    )
 
 
 def _page(x: Any) -> str:
@@ -306,9 +318,7 @@ def _follow(widget: Any, experiment: Experiment) -> None:
             words = ended or f"Epoch {outcome.epoch:,} of at most {experiment.max_epochs:,}."
             words = f"{words} {_first(outputs)}".strip()
             state = ("Ended", "good", words) if ended else ("Running", "going", words)
-            picture = picture_of(
-                outputs[:_OUTPUTS], state=state, turn=outcome.epoch + 1, title=outcome.heading
-            )
+            picture = picture_of(outputs[:_OUTPUTS], state=state, turn=outcome.epoch + 1, title=outcome.title)
             if picture is not None:
                 widget.payload = picture.reduced()[0].payload()
             sent = time.monotonic()
@@ -325,6 +335,7 @@ def _outcomes(experiment: Experiment) -> Iterator[Outcome]:
         frames.add(snapshot.epoch, Frame.of(snapshot))
         records.append(snapshot.record())
         yield Outcome(
+            title_of_settings(experiment.to_dict(), snapshot.epoch, heading=True),
             experiment,
             run.problem.model,
             "" if snapshot.status is None else snapshot.status.message,

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from fmviz.engine.interactions.weights import GivenPairs, never_zero, orders_of, pairs_of
@@ -43,7 +42,7 @@ from fmviz.lab.runs.changes import change_words, changed_words, changes_listed
 from fmviz.lab.runs.provenance import data_hash, versions
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
-from fmviz.lab.store.table import SOLVED, heading_of_settings, label_of, name_of, numbers
+from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_settings
 from fmviz.lab.uploads import is_upload, library
 from fmviz.metrics import in_units
 from fmviz.stage import CodesFrame, FactorFrame, Panel, encode_codes, module
@@ -79,8 +78,8 @@ MOST_BYTES = 2_000_000
 # Tried in turn until the page is small enough.
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
-    **dict.fromkeys(("cards", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
-    **dict.fromkeys(("columns", "penalties", "data", "settings", "program", "model"), None),
+    **dict.fromkeys(("cards", "penalties", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
+    **dict.fromkeys(("columns", "data", "settings", "program", "model"), None),
     "more_outputs": 0,
 }
 
@@ -91,6 +90,8 @@ class Outcome:
 
     Attributes
     ----------
+    title : str
+        The heading.
     experiment : Experiment
         The settings.
     model : Model
@@ -119,10 +120,9 @@ class Outcome:
         The effects of columns, if the model has them.
     frames : sequence of Frame
         The epochs drawn; by default, only the final parameters.
-    title : str
-        The heading; by default, data, machine, λ and epochs.
     """
 
+    title: str
     experiment: Experiment
     model: Model
     message: str
@@ -137,13 +137,6 @@ class Outcome:
     compared: bool = False
     by_columns: ByColumns | None = None
     frames: Sequence[Frame] = ()
-    title: str = ""
-
-    @property
-    def heading(self) -> str:
-        """The title, or data, machine, λ and epochs."""
-        data = "" if self.dataset is None else self.dataset.title
-        return self.title or heading_of_settings(self.experiment.to_dict(), self.epoch, data)
 
     @property
     def epoch(self) -> int:
@@ -181,15 +174,15 @@ class Outcome:
 
 def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     """Return the contents of a report on a stored run, without data if they are unavailable."""
-    experiment = run.experiment
-    notes = []
+    experiment, notes = run.experiment, list[str]()
     dataset: Dataset | None = None
     try:
         dataset = load_dataset(experiment.dataset)
-        name = experiment.dataset.name
-        if (upload := library.find(name) if is_upload(name) else None) is not None:
-            source = library.profile(upload.file, upload.recipe.reading).source
-            notes += file_notes(library.encoded(upload.file, upload.recipe), source)
+        if is_upload(name := experiment.dataset.name) and (upload := library.find(name)) is not None:
+            notes += file_notes(
+                library.encoded(upload.file, upload.recipe),
+                library.profile(upload.file, upload.recipe.reading).source,
+            )
     except ValueError as error:
         notes.append(f"{_LEFT_OUT} {error}")
     parameters = runs.parameters(run.id)
@@ -199,6 +192,7 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     if dataset is not None and parameters is not None:
         run.check_data(parameters, dataset)
     return Outcome(
+        run.title or title_of_settings(run.settings, run.epoch, heading=True),
         experiment,
         experiment.model,
         run.message,
@@ -208,7 +202,6 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
         notes,
         program,
         {"hash": run.data_hash} if run.data_hash else {},
-        title=run.title,
     )
 
 
@@ -244,9 +237,12 @@ def page(
     str
         The page, with all external texts escaped; it follows the reader's light or dark theme.
     """
-    script = Markup(module())
+    script, address = Markup(module()), ""
+    with suppress(PackageNotFoundError):
+        urls = [url.partition(", ") for url in metadata("fmviz").get_all("Project-URL", ())]
+        address = next((url for name, _, url in urls if name.lower() in ("homepage", "source")), "")
     for frames in _FRAMES:
-        reduced = [(heading, picture.reading, *picture.reduced(frames)) for heading, picture in pictures]
+        reduced = [(heading, *picture.reduced(frames)) for heading, picture in pictures]
         text = _TEMPLATES.get_template("report.html").render(
             _EMPTY
             | sections
@@ -254,10 +250,10 @@ def page(
                 "title": title,
                 "style": Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
                 "messages": messages,
-                "pictures": [(*texts, embedded(picture), words) for *texts, picture, words in reduced],
+                "pictures": [(heading, embedded(picture), words) for heading, picture, words in reduced],
                 "script": script,
                 "version": versions()["fmviz"],
-                "address": _address(),
+                "address": address,
                 "hash": base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode(),
             }
         )
@@ -266,20 +262,10 @@ def page(
     return text
 
 
-def _address() -> str:
-    """Return the address of the project in the metadata of the installed package, or ""."""
-    with suppress(PackageNotFoundError):
-        urls = [url.partition(", ") for url in metadata("fmviz").get_all("Project-URL", ())]
-        named = {name.lower(): address for name, _, address in urls}
-        return named.get("homepage") or named.get("source") or ""
-    return ""
-
-
 def embedded(picture: Picture) -> Markup:
     """Return a picture as the HTML element that the module replaces by the drawn one."""
     payload = base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()
-    data = htmlsafe_json_dumps({"payload": payload})
-    return Markup(f'<script type="application/json" class="fmviz">{data}</script>')
+    return Markup(f'<script type="application/json" class="fmviz">{{"payload": "{payload}"}}</script>')
 
 
 def fragment(pictures: Sequence[Picture]) -> str:
@@ -295,16 +281,14 @@ def fragment(pictures: Sequence[Picture]) -> str:
 def html(outcome: Outcome) -> str:
     """Return the report as an HTML page; see `page`."""
     last = outcome.history[-1] if outcome.history else {}
-    cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
-    penalty, solver = cell(experiment.regularizer), cell(experiment.solver)
     unit = (1.0, "") if outcome.dataset is None else outcome.dataset.unit
     # The strengths of the last epoch.
     strengths = ", ".join(
         f"{name_of(name)} = {cell(value)}" for name, value in experiment.strengths(outcome.epoch - 1).items()
     )
     return page(
-        outcome.heading,
+        outcome.title,
         [
             outcome.message,
             changed_words(outcome.experiment, outcome.epoch - 1),
@@ -316,10 +300,14 @@ def html(outcome: Outcome) -> str:
             for output in each[:_OUTPUTS]
             if (picture := picture_of([output])) is not None
         ],
-        cards=cards + [(label, cell(value), "", "") for label, value in in_units(last, unit).items()],
+        cards=[
+            *(numbers(outcome.history, outcome.model, outcome.dataset) if last else ()),
+            *((label, cell(value), "", "") for label, value in in_units(last, unit).items()),
+        ],
         solved=f"{SOLVED:g}",
         columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
-        model=f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}; {strengths}.",
+        model=f"{outcome.model.label}, {cell(experiment.regularizer)}, rank {experiment.rank}, "
+        f"solver {cell(experiment.solver)}; {strengths}.",
         more_outputs=max(0, len(each) - _OUTPUTS),
         bases=_bases(outcome),
         **_listed(each),
@@ -406,9 +394,14 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
     if panels and truth is not None:
         shown = truth[np.ix_(features, features)]
         codes, scale = encode_codes(shown, grey_diagonal=True)
-        frame = CodesFrame(codes, scale, caption=f"{known['used_interactions']:,} true pairs")
-        title = "Truth" if dataset is not None and dataset.truth is not None else "Truth (support only)"
-        panels.append(Panel(title, [frame], gram_label="W", blocks=groups_of(shown)))
+        panels.append(
+            Panel(
+                "Truth" if dataset is not None and dataset.truth is not None else "Truth (support only)",
+                [CodesFrame(codes, scale, caption=f"{known['used_interactions']:,} true pairs")],
+                gram_label="W",
+                blocks=groups_of(shown),
+            )
+        )
     names = [str(j) for j in features] if dataset is None else [dataset.feature_names[j] for j in features]
     return Picture(
         panels,
@@ -529,7 +522,9 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
         mains.append(
             {
                 "sentence": sentence,
-                "picture": _curve(main_figure(effects, column)) if numbers else None,
+                "picture": embedded(Picture(charts=[chart_of_figure("", main_figure(effects, column))]))
+                if numbers
+                else None,
                 "cells": None if numbers else _cells([""], words, curve["effect"].to_numpy()[None]),
             }
         )
@@ -539,7 +534,9 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
             {
                 "name": f"{pair.first} × {pair.second}",
                 "sentence": effects.pair_sentence(pair.a, pair.b),
-                "picture": None if surface.curves is None else _curve(pair_figure(surface, effects.unit)),
+                "picture": None
+                if surface.curves is None
+                else embedded(Picture(charts=[chart_of_figure("", pair_figure(surface, effects.unit))])),
                 "cells": _cells(surface.first.labels, surface.second.labels, surface.effect),
             }
         )
@@ -550,10 +547,6 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
         "pairs": pairs,
         "errors": by.errors,
     }
-
-
-def _curve(figure: Any) -> Markup:
-    return embedded(Picture(charts=[chart_of_figure("", figure)]))
 
 
 def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:

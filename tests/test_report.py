@@ -7,7 +7,9 @@ import dataclasses
 import gzip
 import json
 import re
+from email.message import Message
 from html.parser import HTMLParser
+from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 
 import numpy as np
@@ -68,6 +70,14 @@ def of_view(view, program="") -> Outcome:
     return of_stored(runs.get(view.id), runs, program)
 
 
+@pytest.fixture(autouse=True)
+def project(monkeypatch):
+    """The metadata of the installed package, without addresses."""
+    monkeypatch.setattr(report, "metadata", lambda name: stated)
+    stated = Message()
+    return stated
+
+
 @pytest.fixture
 def view():
     manager = TaskManager(InlineExecutor(), open_store=process_store)
@@ -99,6 +109,58 @@ def test_everything_is_in_it(view):
         if (value := at.get(key))
     )
     assert len(page) < 300_000
+
+
+def test_a_page_ends_with_its_origin_and_a_stated_address(view, project, monkeypatch):
+    def foot() -> str:
+        return re.search("<footer>(.*?)</footer>", html(of_view(view)))[1]
+
+    assert foot().startswith(
+        f"Saved by fmviz {fmviz.__version__}, which trains sparse factorization machines"
+    )
+    project["Project-URL"] = "Documentation, https://docs.example"
+    assert "href" not in foot()
+    project["Project-URL"] = "Homepage, https://example.org/fmviz"
+    assert f'<a href="https://example.org/fmviz">fmviz {fmviz.__version__}</a>' in foot()
+
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(report, "metadata", missing)
+    assert "href" not in foot()
+
+
+def test_settings_and_long_tables_are_folded_and_pages_are_reproducible(view):
+    outcome = of_view(view, "print(1)")
+    page = html(outcome)
+    folded = re.findall(r"<details><summary><h2>(.*?)</h2></summary>", page)
+    assert folded == ["The strongest linear weights", "Data", "Settings", "Program"]
+    assert html(outcome) == page
+    rows = [{"row": f"r{at}"} for at in range(30)]
+    page = report.page("T", [], tables=[("Short", rows[:12]), ("Long", rows)])
+    shown, more = page.split("<details><summary>20 more rows</summary>")
+    assert "<details" not in shown
+    assert shown.count("<td>r9</td>") == 2
+    assert "<td>r10</td>" in more.partition("</details>")[0]
+
+
+def test_the_truth_has_its_groups_and_a_picture_says_how_to_read_it():
+    experiment = Experiment(**SMALL, dataset="planted_interactions", lambda_sparse=0.1)
+    view = TaskManager(InlineExecutor(), open_store=process_store).start(experiment).view()
+    ((header, _),) = pictures_in(html(of_view(view)))
+    learned, truth = header["panels"]
+    assert truth["blocks"] == [[f"group {g + 1}", 10 * g, 10] for g in range(8)] + [["noise", 80, 20]]
+    assert (truth["title"], truth["frames"][0]["caption"]) == ("Truth", "360 true pairs")
+    assert not learned["blocks"]
+    assert re.search("orange is positive, blue negative, blank exactly zero.*Click a cell", header["ask"])
+
+
+def test_a_fragment_has_the_pictures_and_the_script_of_a_page():
+    picture = Picture([Panel("Learned", [FactorFrame(np.eye(3))], color="#123456")])
+    page, fragment = report.page("T", [], [("", picture)] * 2), report.fragment([picture] * 2)
+    assert pictures_in(fragment) == pictures_in(page)
+    assert [tag for tag, _ in Strict(fragment).tags] == ["script"] * 3
+    assert all(part in page for part in re.findall(r"<script.*?</script>", fragment, re.DOTALL))
 
 
 def test_hostile_names_stay_text(view):
@@ -179,7 +241,7 @@ def test_a_report_has_the_changes_and_the_strengths_of_the_last_epoch():
     # What is due after the last epoch has changed nothing.
     changed = "Changes during the run: λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9. "
     assert changed in parsed.text
-    assert "<h1>Balance scale · TI · λ 0.5 → 0.25 · seed 0</h1>" in page
+    assert "<h1>Balance scale: factorization machine with TI at λ = 0.5 → 0.25, 20 epochs</h1>" in page
     assert "λ = 0.25, λ_p = 0.125, λ_w = 0.0001." in parsed.text
     assert "<td>Changes of λ</td><td>λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9; λ = 0.75 after" in page
 
@@ -258,10 +320,16 @@ def test_machines_paths_and_experiments_are_saved(tmp_path):
     path = fmviz.regularization_path(X, Y, [0.1, 0.5, 2.0], rank=2, lambda_p=0.1, random_state=0)
     experiment = Experiment(**SMALL, dataset="balance_scale", lambda_sparse=0.001)
     words = "to f</td>", "The fits", "The fits", "Settings"
-    for thing, frames, said in zip(
-        (machine, path.copy(), path.points, experiment), (1, 3, 3, 21), words, strict=True
+    titles = (
+        f"FactorizationMachineRegressor, TI, λ = {machine.lambda_sparse_:.3g}: 6 features",
+        *["Factorization machine along λ: 6 features, 3 fits"] * 2,
+        "Balance scale: factorization machine with TI at λ = 0.001, 20 epochs",
+    )
+    for thing, frames, said, title in zip(
+        (machine, path.copy(), path.points, experiment), (1, 3, 3, 21), words, titles, strict=True
     ):
         page = fmviz.save(thing, tmp_path / "page.html").read_text(encoding="utf-8")
+        assert (f"<title>{title} · fmviz</title>" in page, f"<h1>{title}</h1>" in page) == (True, True)
         ((header, _),) = pictures_in(page)
         assert len(header["panels"][0]["frames"]) == frames
         assert said in page
@@ -285,7 +353,10 @@ def test_a_notebook_shows_what_is_fitted_or_says_what_it_needs():
         with pytest.raises(ImportError, match=r'pip install "fmviz\[notebook\]"'):
             fmviz.show(points)
     else:
-        assert fmviz.show(points).payload.startswith(b"FMV1")
+        payload = fmviz.show(points).payload
+        assert payload.startswith(b"FMV1")
+        title = f"Factorization machine along λ: {X.shape[1]} features, 1 fits"
+        assert decode(payload)[0]["stage"]["title"] == title
 
 
 def test_runs_are_called_by_their_data_and_their_last_strength():
@@ -294,4 +365,8 @@ def test_runs_are_called_by_their_data_and_their_last_strength():
     changed = {**settings, "changes": "4:lambda_sparse:0.25,10:lambda_sparse:2"}
     assert title_of_settings(changed, 10) == "MONK's problem 1 · TI · λ 0.5 → 0.25 · seed 3"
     assert title_of_settings(changed, 4) == title_of_settings(settings, 4)
+    heading = title_of_settings(changed | {"model": "hofm"}, 10, heading=True)
+    assert heading == (
+        "MONK's problem 1: factorization machine, higher order with TI at λ = 0.5 → 0.25, 10 epochs"
+    )
     assert title_of_settings({**settings, "changes": "of another version"}, 9).endswith("λ 0.5 · seed 3")

@@ -3,7 +3,7 @@
 const CHART_HEIGHT = 84;
 const STRIP_HEIGHT = 56;
 const LETTER = 12; // font size of a name at the end of a line
-const INSET = { left: 8, right: 8, top: 4, bottom: 4 }; // at the sides, half the handle of a slider
+const INSET = { left: 6, right: 6, top: 4, bottom: 4 }; // at the sides, half the handle of Streamlit's slider
 const SVG = "http://www.w3.org/2000/svg";
 
 function draw(tag, attributes, parent) {

@@ -70,19 +70,6 @@ class Picture:
     marks: Sequence[tuple[int, str]] = ()
     title: str = ""
 
-    @property
-    def reading(self) -> str:
-        """Sentences on the meaning of cells, colours and slider; "" without matrices."""
-        slider = f" The slider steps through {self.along}." * self._played
-        return (
-            "Each cell is the weight of a pair of features: orange is positive, blue is negative, and exact "
-            f"zeros are blank.{slider}"
-        ) * bool(self.panels)
-
-    @property
-    def _played(self) -> bool:
-        return any(len(panel.frames) > 1 for panel in self.panels)
-
     def reduced(self, frames: int = MOST_FRAMES) -> tuple[Picture, str]:
         """Return the picture with the strongest features and some frames, and a sentence on omissions."""
         panels, names, words = list(self.panels), list(self.names), [self.omitted]
@@ -114,8 +101,16 @@ class Picture:
 
     def payload(self, **options: Any) -> bytes:
         """Encode the picture for the module, with the options of `encode_view` in place of its own."""
+        played = any(len(panel.frames) > 1 for panel in self.panels)
         columns = names_in(self.charts, self.x) if self.history else []
         (word, tone, sentence), names = self.state, self.names or None
+        learned = [panel.frames[0] for panel in self.panels if panel.color]
+        reading = (
+            "Each cell is the weight of a pair of features: orange is positive, blue negative, blank "
+            "exactly zero." * bool(learned),
+            f"The slider steps through {self.along}." * played,
+            ASK * any(isinstance(frame, FactorFrame) for frame in learned),
+        )
         stage = {
             "state": {"word": word, "tone": tone, "sentence": sentence},
             "numbers": None,
@@ -126,7 +121,7 @@ class Picture:
             "live": None,
             "x": self.x,
             "title": self.title,
-            "film": self._played,
+            "film": played,
             "charts": self.charts,
             "names": columns,
             "generation": "",
@@ -135,12 +130,11 @@ class Picture:
         own: dict[str, Any] = {
             "columns": len(self.panels) or None,
             "min_width": 170,
-            "player": "rests" if self._played else False,
+            "player": "rests" if played else False,
             "player_label": f"Step through {self.along}",
             "start": self.start,
             "clickable": "explained",
-            "ask": ASK
-            * any(isinstance(frame, FactorFrame) for panel in self.panels for frame in panel.frames),
+            "ask": " ".join(filter(None, reading)),
             "zoom": True,
             "named": True,
             "empty": "",
@@ -185,17 +179,19 @@ def _restricted(frame: Frame, features: np.ndarray) -> Frame:
 
 def chart_of(title: str, plots: Iterable[Plot]) -> dict[str, Any]:
     """Describe curves of the columns of a history."""
-    rows = [
-        {
-            "series": [asdict(curve) for curve in plot.curves],
-            "zero": plot.zero,
-            "log": plot.metric.axis == "log",
-            "top": plot.metric.limits[1] or 0.0,
-            "floors": plot.floors,
-        }
-        for plot in plots
-    ]
-    return {"title": title, "rows": rows}
+    return {
+        "title": title,
+        "rows": [
+            {
+                "series": [asdict(curve) for curve in plot.curves],
+                "zero": plot.zero,
+                "log": plot.metric.axis == "log",
+                "top": plot.metric.limits[1] or 0.0,
+                "floors": plot.floors,
+            }
+            for plot in plots
+        ],
+    }
 
 
 def chart_of_figure(title: str, figure: Any) -> dict[str, Any]:
@@ -212,16 +208,23 @@ def chart_of_figure(title: str, figure: Any) -> dict[str, Any]:
         for trace in figure.data
         if "lines" in (trace.mode or "") and trace.hoverinfo != "skip"
     ]
-    row = {
-        "series": series,
-        "zero": down.rangemode == "tozero",
-        "log": down.type == "log",
-        "top": down.maxallowed or 0.0,
-    }
     log, ends = across.type == "log", across.range
     if ends is not None and log:
         ends = [10.0**end for end in ends]
-    return {"title": title, "rows": [row], "x": across.title.text or "", "xlog": log, "ends": ends}
+    return {
+        "title": title,
+        "rows": [
+            {
+                "series": series,
+                "zero": down.rangemode == "tozero",
+                "log": down.type == "log",
+                "top": down.maxallowed or 0.0,
+            }
+        ],
+        "x": across.title.text or "",
+        "xlog": log,
+        "ends": ends,
+    }
 
 
 def names_in(charts: Iterable[Mapping[str, Any]], x: str) -> list[str]:

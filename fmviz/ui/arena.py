@@ -50,14 +50,24 @@ _MOST_BYTES = 6_000_000
 
 def how(name: str) -> ParamSpec:
     """Declare the setting for the slider's axis: strengths, or epochs at a fixed strength."""
-    words = "Trained models along λ, or training at this λ, epoch by epoch from one start."
-    return ParamSpec(name, "choice", "lambda", choices=tuple(_ALONG), help=words)
+    return ParamSpec(
+        name,
+        "choice",
+        "lambda",
+        choices=tuple(_ALONG),
+        help="Trained models along λ, or training at this λ, epoch by epoch from one start.",
+    )
 
 
 def why(names: Sequence[str]) -> ParamSpec:
     """Declare the setting for the regularizer of the explained pair."""
-    words = "The regularizer of the pair explained before a cell is clicked."
-    return ParamSpec("why", "choice", "none", choices=("none", *names), help=words)
+    return ParamSpec(
+        "why",
+        "choice",
+        "none",
+        choices=("none", *names),
+        help="The regularizer of the pair explained before a cell is clicked.",
+    )
 
 
 def most_frames(plan: PathPlan) -> int:
@@ -126,21 +136,24 @@ def draw(
         "ask": ASK if asked else "",
     }
     if pair is not None and settings["why"] in plan.regularizers:
-        before = truth_of(_data(plan)) is not None
-        options["mark"] = Mark(*pair, before + plan.regularizers.index(settings["why"]))
+        panel = (truth_of(_data(plan)) is not None) + plan.regularizers.index(settings["why"])
+        options["mark"] = Mark(*pair, panel)
     if epochs:
         _draw_epochs(plan, shown, f"{settings.page}_epochs", options, starts)
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
-        curves = settings.shows("curves", "Curves along λ")
+        key, curves = f"{settings.page}_models", settings.shows("curves", "Curves along λ")
         watch(
             shown,
-            partial(_draw_path, plan, driver, f"{settings.page}_models", options, curves, starts),
+            partial(_draw_path, plan, driver, key, options, curves, starts),
             partial(_words, plan.total),
             lambda view: len({fit.experiment.regularizer for fit in view.items}),
         )
-    chosen = [PENALTIES[name] for name in plan.regularizers]
-    if words := [f"**{penalty.label}**, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]:
+    if words := [
+        f"**{penalty.label}**, {penalty.stands_for}."
+        for penalty in map(PENALTIES.__getitem__, plan.regularizers)
+        if penalty.stands_for
+    ]:
         with st.expander("What the regularizers penalize", icon=":material/functions:"):
             st.markdown(" ".join(words))
     if shown.state is TaskState.FINISHED:
@@ -211,8 +224,13 @@ def _draw_epochs(
 
 def _saved(plan: PathPlan, task: Task, strength: float, epochs: bool, starts: Starts | None) -> str:
     if epochs:
-        ending = f"epoch by epoch at λ = {strength:g}"
-        return page(ending, plan.base, _epochs(plan, task.view()), along="epochs", starts=starts)
+        return page(
+            f"epoch by epoch at λ = {strength:g}",
+            plan.base,
+            _epochs(plan, task.view()),
+            along="epochs",
+            starts=starts,
+        )
     return page_along(plan, task.view(), strength, starts)
 
 
@@ -253,19 +271,17 @@ def page(
             name: [replace(frame, key=f"λ = {frame.key}") for frame in frames]
             for name, frames in panels.items()
         }
-    drawn = any(panels.values())
-    own = _picture(panels, dataset, along=start is not None, starts=starts) if drawn else Picture()
+    own = (
+        _picture(panels, dataset, along=start is not None, starts=starts)
+        if any(panels.values())
+        else Picture()
+    )
     picture = replace(own, charts=charts or own.charts, start=start, along=along)
     if embed:
         return report.fragment([picture])
     chosen = [PENALTIES[name] for name in panels]
     data = "Planted interactions" if starts else dataset.title
-    title = f"{data}: {joined(each.label for each in chosen)} {ending}"
-    messages = [
-        *(text.replace("*", "") for text in STORY[: (1 + (start is not None)) * bool(starts)]),
-        *notes,
-    ]
-    words = " ".join(f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for)
+    story = () if starts is None else STORY[: 1 if start is None else 2]
     settings = report.listed_settings(
         {
             **{n: value for n, value in base.to_dict().items() if n not in ("lambda_sparse", "solver")},
@@ -273,10 +289,10 @@ def page(
         }
     )
     return report.page(
-        title,
-        messages,
+        f"{data}: {joined(each.label for each in chosen)} {ending}",
+        [*(text.replace("*", "") for text in story), *notes],
         [("", picture), *more],
-        penalties=words.replace("*", ""),
+        penalties=[f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for],
         settings=settings,
         program=program,
     )
@@ -294,8 +310,7 @@ def _epochs(plan: PathPlan, view: TaskView) -> dict[str, list[FactorFrame]]:
 
 
 def _words(total: int, view: TaskView) -> tuple[str, float | None]:
-    trained = f"{len(view.items)} of {total} models trained in {view.elapsed:.0f} s."
-    return trained, len(view.items) / total
+    return f"{len(view.items)} of {total} models trained in {view.elapsed:.0f} s.", len(view.items) / total
 
 
 def _data(plan: PathPlan) -> Dataset:
@@ -373,9 +388,9 @@ def _picture(
         for values in (each if thin else [np.median(each, axis=0)])
         if len(each) > 1 or not thin
     ]
-    over = f", median of {len(SEEDS)} starts" if starts and along else ""
     chart = {
-        "title": f"F1 of pairs{over} (1: exactly the true pairs)",
+        "title": f"F1 of pairs{f', median of {len(SEEDS)} starts' * bool(starts and along)} "
+        "(1: exactly the true pairs)",
         "rows": [{"series": series, "zero": True, "log": False, "top": 1.0}],
         **{"strip": True, "xlog": along, "x": "λ, log scale" * along},
     }

@@ -53,7 +53,7 @@ def test_every_kind_of_target_is_fitted_measured_and_reported(task):
         run.problem.on_rows(*run.validation).empirical_risk(model.predict(run.validation[0], result))
     )
     assert list(pair_table(model, result, data, 1)["output"]) == list(data.outputs)
-    page = html(Outcome(experiment, model, "", [end.record()], result, data))
+    page = html(Outcome("t", experiment, model, "", [end.record()], result, data))
     assert all(name.replace("≤", "&le;") in page or name in page for name in data.outputs)
     assert "Shared bases" in page
     # What a store and an archive hold of it.

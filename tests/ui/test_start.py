@@ -81,7 +81,7 @@ def test_the_strip_and_the_sentence_are_of_all_starts_and_the_pictures_of_the_me
 def test_the_program_in_the_saved_page_prints_the_numbers_of_the_page(threads, tmp_path):
     starts = arena()
     saved = page_along(starts.plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts)
-    (program,) = re.findall(r"<h2>Program</h2>\n<pre>(.*?)</pre>", saved, re.DOTALL)
+    (program,) = re.findall(r"<h2>Program</h2></summary>\n<pre[^>]*>(.*?)</pre>", saved, re.DOTALL)
     (tmp_path / "saved.py").write_text(html.unescape(program), encoding="utf-8")
     output = run_afresh("saved.py", folder=tmp_path, OPENBLAS_NUM_THREADS=threads, OMP_NUM_THREADS=threads)
     lines = [line.split() for line in output.splitlines()]
@@ -92,6 +92,16 @@ def test_the_program_in_the_saved_page_prints_the_numbers_of_the_page(threads, t
         # Those in the captions of the matrices.
         counts = [int(row["used_interactions"]) for row in own if int(row["seed"]) == starts.seed]
         assert counts == [np.count_nonzero(np.triu(used_pairs(P))) for P in starts.path[name]]
+
+
+def test_the_saved_page_has_the_story_of_the_page_and_its_picture_can_be_embedded(store):
+    starts = arena()
+    given = starts.plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts
+    saved, fragment = page_along(*given), page_along(*given, embed=True)
+    assert "<h1>Planted interactions: ℓ₁, TI, ℓ₂,₁ and CS along λ</h1>" in saved
+    for paragraph in re.findall(r"<p>(.*?)</p>", saved)[:2]:
+        assert html.unescape(paragraph) in words(page("start")).replace("*", "")
+    assert all(part in saved for part in re.findall(r"<script.*?</script>", fragment, re.DOTALL))
 
 
 def test_the_strength_in_a_link_is_the_nearest_that_was_fitted():
@@ -225,6 +235,46 @@ def test_start_in_a_browser(new_page, server, wait_idle, shoot):
     wait_idle(page)
     assert "log2lambda=0" in page.url
     assert page.get_by_role("slider", name="Strength λ").get_attribute("aria-valuetext") == "2⁰ = 1"
+
+
+_CURSOR = """() => {
+  const root = document.querySelector('main figure > div').shadowRoot;
+  const slider = root.querySelector('.player input');
+  const box = slider.getBoundingClientRect();
+  const handle = 16;
+  const share = (slider.value - slider.min) / (slider.max - slider.min);
+  const line = root.querySelector('.cross').getBoundingClientRect();
+  const svg = root.querySelector('.strip svg').getBoundingClientRect();
+  return {
+    apart: box.left + handle / 2 + share * (box.width - handle) - (line.left + line.right) / 2,
+    below: box.top - svg.bottom,
+    wide: document.documentElement.scrollWidth,
+  };
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_in_a_saved_page_the_cursor_is_above_the_handle_and_a_click_explains(new_page, tmp_path):
+    starts = arena()
+    saved = page_along(starts.plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts)
+    (tmp_path / "arena.html").write_text(saved, encoding="utf-8")
+    page = new_page(apart=True)
+    page.goto((tmp_path / "arena.html").as_uri())
+    slider = page.get_by_role("slider", name="Step through values of λ")
+    for width in (1366, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        for key in ("Home", "End", "ArrowLeft", "PageDown"):
+            slider.press(key)
+            page.wait_for_timeout(100)
+            place = page.evaluate(_CURSOR)
+            assert abs(place["apart"]) <= 2
+            assert 0 <= place["below"] < 40
+            assert place["wide"] == width
+    page.get_by_role("button", name="TI", exact=True).click()
+    page.locator(".panel:visible .gram canvas").click(position={"x": 100, "y": 5})
+    expect(page.locator(".why")).to_contain_text("In TI they share no column; the weight")
+    expect(page.locator("details[open]")).to_have_count(0)
 
 
 # The clicks, each on the cell of the explained pair in a picture, and what they answer on the first screen.

@@ -81,38 +81,29 @@ def title_of_run(run: StoredRun) -> str:
     return run.title or title_of_settings(run.settings, run.epoch)
 
 
-def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
-    """Return a title with data, method, and the first and last λ of a run."""
-    words = [label_of(name, str(settings.get(name, "?"))) for name in ("dataset", "regularizer")]
-    if settings.get("model", Experiment.model) != Experiment.model:
-        words.insert(1, label_of("model", str(settings["model"])))
-    words += [f"λ {strengths}"] if (strengths := _strengths(settings, epoch)) else []
-    return " · ".join(words) + f" · seed {settings.get('seed', 0)}"
+def title_of_settings(settings: Mapping[str, Any], epoch: int, heading: bool = False) -> str:
+    """Return a title with data, method, and the first and last λ of a run.
 
-
-def heading_of_settings(settings: Mapping[str, Any], epoch: int, data: str = "") -> str:
-    """Return the heading of a page on a run: `data`, by default its label, machine, λ and epochs."""
-    name, machine, penalty = (
-        label_of(each, str(settings.get(each, "?"))) for each in ("dataset", "model", "regularizer")
+    A `heading` of a page always has the machine and the epochs, but not the seed.
+    """
+    strength, strengths = settings.get("lambda_sparse"), ""
+    data, machine, penalty = (
+        label_of(name, str(settings.get(name, "?"))) for name in ("dataset", "model", "regularizer")
     )
-    machine = machine.removesuffix(", order 2")
-    words = f"{data or name}: {machine[:1].lower()}{machine[1:]} with {penalty}"
-    strengths = _strengths(settings, epoch)
-    return f"{words} at λ = {strengths}, {counted(epoch, 'epoch')}" if strengths else words
-
-
-def _strengths(settings: Mapping[str, Any], epoch: int) -> str:
-    """Return the first and last λ of a run, or "" if it is unknown."""
-    strength = settings.get("lambda_sparse")
-    if not isinstance(strength, int | float):
-        return ""
-    # Changes of another version may be unreadable.
-    with contextlib.suppress(ValueError):
-        changes = changes_from_text(str(settings.get("changes", "")))
-        # The strength of the last epoch.
-        later = Schedule(changes).after(epoch - 1).get("lambda_sparse", strength)
-        return " → ".join(typeset(each, ".4g") for each in dict.fromkeys((strength, later)))
-    return typeset(strength, ".4g")
+    if isinstance(strength, int | float):
+        strengths = typeset(strength, ".4g")
+        # Changes of another version may be unreadable.
+        with contextlib.suppress(ValueError):
+            changes = changes_from_text(str(settings.get("changes", "")))
+            # The strength of the last epoch.
+            later = Schedule(changes).after(epoch - 1).get("lambda_sparse", strength)
+            strengths += f" → {typeset(later, '.4g')}" if later != strength else ""
+    if heading:
+        at = f" at λ = {strengths}, {counted(epoch, 'epoch')}" if strengths else ""
+        return f"{data}: {machine[0].lower()}{machine[1:].removesuffix(', order 2')} with {penalty}{at}"
+    machine *= settings.get("model", Experiment.model) != Experiment.model
+    words = data, machine, penalty, f"λ {strengths}" * bool(strengths), f"seed {settings.get('seed', 0)}"
+    return " · ".join(filter(None, words))
 
 
 def numbers(
