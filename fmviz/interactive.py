@@ -97,6 +97,10 @@ def show(x: Any) -> Any:
 def save(x: Any, file: str | Path) -> Path:
     """Save a fitted machine, a path or an experiment as a standalone HTML page.
 
+    The page needs neither server nor network. To publish it, put the file on any web space, such as GitHub
+    Pages, attach it to an email, or embed it in another page by
+    ``<iframe src="page.html" style="width: 100%; height: 46rem">``.
+
     Parameters
     ----------
     x : estimator, Pipeline, DataFrame, sequence of PathPoint or Experiment

@@ -571,7 +571,7 @@ def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> d
 def shade(share: float) -> str:
     """Return the colour of a number, given as a share of the largest, for light and dark themes."""
     color = "219, 111, 34" if share > 0 else "63, 136, 197"
-    return f"rgba({color}, {0.75 * abs(share):.2f})"
+    return f"rgba({color}, {0.65 * abs(share):.2f})"
 
 
 # ----------------------------------------------------------------------------------------------- tables

@@ -152,7 +152,7 @@ def test_the_truth_has_its_groups_and_a_picture_says_how_to_read_it():
     assert truth["blocks"] == [[f"group {g + 1}", 10 * g, 10] for g in range(8)] + [["noise", 80, 20]]
     assert (truth["title"], truth["frames"][0]["caption"]) == ("Truth", "360 true pairs")
     assert not learned["blocks"]
-    assert re.search("orange is positive, blue negative, blank exactly zero.*Click a cell", header["ask"])
+    assert re.search("orange is positive, blue is negative, and blank is exactly zero.*Click a cell", header["ask"])
 
 
 def test_a_fragment_has_the_pictures_and_the_script_of_a_page():

@@ -106,8 +106,8 @@ class Picture:
         (word, tone, sentence), names = self.state, self.names or None
         learned = [panel.frames[0] for panel in self.panels if panel.color]
         reading = (
-            "Each cell is the weight of a pair of features: orange is positive, blue negative, blank "
-            "exactly zero." * bool(learned),
+            "Each cell is the weight of a pair of features: orange is positive, blue is negative, and blank "
+            "is exactly zero." * bool(learned),
             f"The slider steps through {self.along}." * played,
             ASK * any(isinstance(frame, FactorFrame) for frame in learned),
         )
