@@ -277,8 +277,33 @@ def test_in_a_saved_page_the_cursor_is_above_the_handle_and_a_click_explains(pag
 @pytest.mark.browser
 def test_legends_of_a_saved_page_are_whole_on_a_phone(page):
     line = {"color": "#123456", "x": [0, 1], "y": [1, 2]}
-    row = {"series": [{"name": f"training, output {at}", **line} for at in range(4)], "top": 0.0}
-    page.set_content(report.page("T", [], [("", Picture(charts=[{"title": "T", "x": "x", "rows": [row]}]))]))
+    page.set_content(
+        report.page(
+            "T",
+            [],
+            [
+                (
+                    "",
+                    Picture(
+                        charts=[
+                            {
+                                "title": "T",
+                                "x": "x",
+                                "rows": [
+                                    {
+                                        "series": [
+                                            line | {"name": f"training, output {at}"} for at in range(4)
+                                        ],
+                                        "top": 0.0,
+                                    }
+                                ],
+                            }
+                        ]
+                    ),
+                )
+            ],
+        )
+    )
     page.set_viewport_size({"width": 390, "height": 800})
     expect(page.locator(".readout")).to_have_count(4)
     assert page.evaluate(_SAVED) == {"apart": 0, "below": 0, "cut": False, "wide": 390}
