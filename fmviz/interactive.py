@@ -85,7 +85,7 @@ def show(x: Any) -> Any:
         payload = traitlets.Bytes().tag(sync=True)
 
     if not isinstance(x, Experiment):
-        picture, words = _picture(_unwrapped(x)).reduced()
+        picture, words = _picture(x).reduced()
         return Stage(payload=replace(picture, state=("", "", words)).payload())
     widget = Stage(payload=Picture(state=("Loading", "", "Loading the data …")).payload())
     # Under marimo, only a thread of marimo's own class can send messages to the browser.
@@ -96,6 +96,10 @@ def show(x: Any) -> Any:
 
 def save(x: Any, file: str | Path) -> Path:
     """Save a fitted machine, a path or an experiment as a standalone HTML page.
+
+    The page needs neither server nor network. To publish it, put the file on any web space, such as GitHub
+    Pages, attach it to an email, or embed it in another page by
+    ``<iframe src="page.html" style="width: 100%; height: 46rem">``.
 
     Parameters
     ----------
@@ -131,8 +135,9 @@ def save(x: Any, file: str | Path) -> Path:
         raise FileNotFoundError(
             f"file = {str(file)!r} is in a folder that does not exist: create {file.parent} first."
         )
-    text = html(deque(_outcomes(x), maxlen=1)[0]) if isinstance(x, Experiment) else _page(x)
-    file.write_text(text, encoding="utf-8")
+    file.write_text(
+        html(deque(_outcomes(x), maxlen=1)[0]) if isinstance(x, Experiment) else _page(x), encoding="utf-8"
+    )
     return file
 
 
@@ -152,8 +157,8 @@ def _unwrapped(x: Any) -> Any:
 
 
 def _picture(x: Any) -> Picture:
-    if isinstance(x, BaseEstimator) and hasattr(type(x), "interactions"):
-        return _of_machine(x)
+    if isinstance(machine := _unwrapped(x), BaseEstimator) and hasattr(type(machine), "interactions"):
+        return _of_machine(machine, type(x[-1] if isinstance(x, Pipeline) else x).__name__)
     # A slice of the table of a path no longer has the fits.
     points = [*getattr(x, "points", () if hasattr(x, "columns") or not isinstance(x, Iterable) else x)]
     if not points or not all(isinstance(point, PathPoint) for point in points):
@@ -165,7 +170,7 @@ def _picture(x: Any) -> Picture:
     return _of_path(getattr(x, "model", MODELS["fm"]), points, getattr(x, "names", None))
 
 
-def _of_machine(machine: Any) -> Picture:
+def _of_machine(machine: Any, name: str) -> Picture:
     check_is_fitted(machine)
     color = regularizer_color(str(getattr(machine, "regularizer", "")))
     names = getattr(machine, "feature_names_in_", [f"feature {j}" for j in range(machine.n_features_in_)])
@@ -176,8 +181,16 @@ def _of_machine(machine: Any) -> Picture:
     history = machine.history_.to_dict("records") if hasattr(machine, "history_") else []
     plots = {"Convergence, F* of this run": curves.convergence(color), USED + several * UNION: curves.uses()}
     charts = [chart_of(title, plot) for title, plot in plots.items() if len(history) > 1]
-    words = f"{_first(outputs)} {words}".strip()
-    return Picture(panels, [names[j] for j in features], charts, history, omitted=words)
+    if (penalty := getattr(machine, "_fitted_penalty", None)) is not None:
+        name += f", {penalty.label}, λ = {machine.lambda_sparse_:.3g}"
+    return Picture(
+        panels,
+        [names[j] for j in features],
+        charts,
+        history,
+        omitted=f"{_first(outputs)} {words}".strip(),
+        title=f"{name}: {machine.n_features_in_:,} features",
+    )
 
 
 def _fit_of(machine: Any, output: Any) -> tuple[Any, list[tuple[str, Any, int]]]:
@@ -242,18 +255,26 @@ def _of_path(model: Any, points: Sequence[PathPoint], given_names: Any) -> Pictu
         )
         if np.isfinite([point.record()[column] for point in fits]).any()
     ]
-    names = [f"feature {j}" if given_names is None else given_names[j] for j in features]
-    return Picture(panels, names, charts, along="values of λ", start=start, omitted=words)
+    d, machine = len(fits[0].snapshot.parameters.P), model.label.removesuffix(", order 2")
+    return Picture(
+        panels,
+        [f"feature {j}" if given_names is None else given_names[j] for j in features],
+        charts,
+        along="values of λ",
+        start=start,
+        omitted=words,
+        title=f"{machine} along λ: {d:,} features, {len(points):,} fits",
+    )
 
 
 def _page(x: Any) -> str:
     """Return the page of a machine, with its largest weights and settings, or of a path, with its table."""
-    machine, cells = _unwrapped(x), "Every cell is the weight of a pair of features"
-    picture = "", _picture(machine)
+    machine, drawn = _unwrapped(x), _picture(x)
+    picture = "", replace(drawn, title="")
     if not isinstance(x, BaseEstimator):
         return page(
-            "A path along λ",
-            [f"{cells}; the slider moves λ."],
+            drawn.title,
+            [],
             [picture],
             tables=[("The fits", [point.record() for point in getattr(x, "points", x)])],
         )
@@ -272,11 +293,11 @@ def _page(x: Any) -> str:
         for table in [machine.interactions(_LISTED, **({} if m is None else {"order": m}))]
     ]
     return page(
-        type(x[-1] if isinstance(x, Pipeline) else x).__name__,
+        drawn.title,
         [
             getattr(getattr(machine, "status_", None), "message", ""),
-            f"{cells}, {machine.step}. The sentences state the effect of each product beyond the effects of "
-            "its features alone.",
+            f"Weights are {machine.step}. The sentences state the effect of each product beyond the effects "
+            "of its features alone.",
         ],
         [picture],
         tables=tables,
@@ -301,7 +322,7 @@ def _follow(widget: Any, experiment: Experiment) -> None:
             words = ended or f"Epoch {outcome.epoch:,} of at most {experiment.max_epochs:,}."
             words = f"{words} {_first(outputs)}".strip()
             state = ("Ended", "good", words) if ended else ("Running", "going", words)
-            picture = picture_of(outputs[:_OUTPUTS], state=state, turn=outcome.epoch + 1)
+            picture = picture_of(outputs[:_OUTPUTS], state=state, turn=outcome.epoch + 1, title=outcome.title)
             if picture is not None:
                 widget.payload = picture.reduced()[0].payload()
             sent = time.monotonic()
@@ -318,7 +339,7 @@ def _outcomes(experiment: Experiment) -> Iterator[Outcome]:
         frames.add(snapshot.epoch, Frame.of(snapshot))
         records.append(snapshot.record())
         yield Outcome(
-            title_of_settings(experiment.to_dict(), snapshot.epoch),
+            title_of_settings(experiment.to_dict(), snapshot.epoch, heading=True),
             experiment,
             run.problem.model,
             "" if snapshot.status is None else snapshot.status.message,

@@ -7,8 +7,10 @@ import gzip
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from fmviz.lab.background.thinned import Frame, thin
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
+from fmviz.lab.interpretation.comparison import groups_of
 from fmviz.lab.interpretation.effects import Effects, Surface, plotted, shown_value
 from fmviz.lab.interpretation.reading import (
     listed_pairs,
@@ -36,10 +39,10 @@ from fmviz.lab.interpretation.reading import (
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed
-from fmviz.lab.runs.provenance import data_hash
+from fmviz.lab.runs.provenance import data_hash, versions
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.lab.store import RunStore, StoredRun
-from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_run
+from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_settings
 from fmviz.lab.uploads import is_upload, library
 from fmviz.metrics import in_units
 from fmviz.stage import CodesFrame, FactorFrame, Panel, encode_codes, module
@@ -75,7 +78,7 @@ MOST_BYTES = 2_000_000
 # Tried in turn until the page is small enough.
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
-    **dict.fromkeys(("cards", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
+    **dict.fromkeys(("cards", "penalties", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
     **dict.fromkeys(("columns", "data", "settings", "program", "model"), None),
     "more_outputs": 0,
 }
@@ -171,15 +174,15 @@ class Outcome:
 
 def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     """Return the contents of a report on a stored run, without data if they are unavailable."""
-    experiment = run.experiment
-    notes = []
+    experiment, notes = run.experiment, list[str]()
     dataset: Dataset | None = None
     try:
         dataset = load_dataset(experiment.dataset)
-        name = experiment.dataset.name
-        if (upload := library.find(name) if is_upload(name) else None) is not None:
-            source = library.profile(upload.file, upload.recipe.reading).source
-            notes += file_notes(library.encoded(upload.file, upload.recipe), source)
+        if is_upload(name := experiment.dataset.name) and (upload := library.find(name)) is not None:
+            notes += file_notes(
+                library.encoded(upload.file, upload.recipe),
+                library.profile(upload.file, upload.recipe.reading).source,
+            )
     except ValueError as error:
         notes.append(f"{_LEFT_OUT} {error}")
     parameters = runs.parameters(run.id)
@@ -189,7 +192,7 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     if dataset is not None and parameters is not None:
         run.check_data(parameters, dataset)
     return Outcome(
-        title_of_run(run),
+        run.title or title_of_settings(run.settings, run.epoch, heading=True),
         experiment,
         experiment.model,
         run.message,
@@ -234,7 +237,10 @@ def page(
     str
         The page, with all external texts escaped; it follows the reader's light or dark theme.
     """
-    script = Markup(module())
+    script, address = Markup(module()), ""
+    with suppress(PackageNotFoundError):
+        urls = [url.partition(", ") for url in metadata("fmviz").get_all("Project-URL", ())]
+        address = next((url for name, _, url in urls if name.lower() in ("homepage", "source")), "")
     for frames in _FRAMES:
         reduced = [(heading, *picture.reduced(frames)) for heading, picture in pictures]
         text = _TEMPLATES.get_template("report.html").render(
@@ -244,8 +250,10 @@ def page(
                 "title": title,
                 "style": Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
                 "messages": messages,
-                "pictures": [(heading, packed(picture), words) for heading, picture, words in reduced],
+                "pictures": [(heading, embedded(picture), words) for heading, picture, words in reduced],
                 "script": script,
+                "version": versions()["fmviz"],
+                "address": address,
                 "hash": base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode(),
             }
         )
@@ -254,17 +262,16 @@ def page(
     return text
 
 
-def packed(picture: Picture) -> dict[str, str]:
-    """Return a picture in the format that the script of a saved page reads."""
-    return {"payload": base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()}
+def embedded(picture: Picture) -> Markup:
+    """Return a picture as the HTML element that the module replaces by the drawn one."""
+    payload = base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()
+    return Markup(f'<script type="application/json" class="fmviz">{{"payload": "{payload}"}}</script>')
 
 
 def html(outcome: Outcome) -> str:
     """Return the report as an HTML page; see `page`."""
     last = outcome.history[-1] if outcome.history else {}
-    cards = [] if not last else numbers(outcome.history, outcome.model, outcome.dataset)
     each, experiment = outcome.each(), outcome.experiment
-    penalty, solver = cell(experiment.regularizer), cell(experiment.solver)
     unit = (1.0, "") if outcome.dataset is None else outcome.dataset.unit
     # The strengths of the last epoch.
     strengths = ", ".join(
@@ -283,10 +290,14 @@ def html(outcome: Outcome) -> str:
             for output in each[:_OUTPUTS]
             if (picture := picture_of([output])) is not None
         ],
-        cards=cards + [(label, cell(value), "", "") for label, value in in_units(last, unit).items()],
+        cards=[
+            *(numbers(outcome.history, outcome.model, outcome.dataset) if last else ()),
+            *((label, cell(value), "", "") for label, value in in_units(last, unit).items()),
+        ],
         solved=f"{SOLVED:g}",
         columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
-        model=f"{outcome.model.label}, {penalty}, rank {experiment.rank}, solver {solver}; {strengths}.",
+        model=f"{outcome.model.label}, {cell(experiment.regularizer)}, rank {experiment.rank}, "
+        f"solver {cell(experiment.solver)}; {strengths}.",
         more_outputs=max(0, len(each) - _OUTPUTS),
         bases=_bases(outcome),
         **_listed(each),
@@ -371,8 +382,16 @@ def picture_of(outputs: Sequence[Outcome], **options: Any) -> Picture | None:
         if not charts:
             return None
     if panels and truth is not None:
-        codes, scale = encode_codes(truth[np.ix_(features, features)], grey_diagonal=True)
-        panels.append(Panel("Truth", [CodesFrame(codes, scale)], gram_label="W"))
+        shown = truth[np.ix_(features, features)]
+        codes, scale = encode_codes(shown, grey_diagonal=True)
+        panels.append(
+            Panel(
+                "Truth" if dataset is not None and dataset.truth is not None else "Truth (support only)",
+                [CodesFrame(codes, scale, caption=f"{known['used_interactions']:,} true pairs")],
+                gram_label="W",
+                blocks=groups_of(shown),
+            )
+        )
     names = [str(j) for j in features] if dataset is None else [dataset.feature_names[j] for j in features]
     return Picture(
         panels,
@@ -493,7 +512,9 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
         mains.append(
             {
                 "sentence": sentence,
-                "picture": _curve(main_figure(effects, column)) if numbers else None,
+                "picture": embedded(Picture(charts=[chart_of_figure("", main_figure(effects, column))]))
+                if numbers
+                else None,
                 "cells": None if numbers else _cells([""], words, curve["effect"].to_numpy()[None]),
             }
         )
@@ -503,7 +524,9 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
             {
                 "name": f"{pair.first} × {pair.second}",
                 "sentence": effects.pair_sentence(pair.a, pair.b),
-                "picture": None if surface.curves is None else _curve(pair_figure(surface, effects.unit)),
+                "picture": None
+                if surface.curves is None
+                else embedded(Picture(charts=[chart_of_figure("", pair_figure(surface, effects.unit))])),
                 "cells": _cells(surface.first.labels, surface.second.labels, surface.effect),
             }
         )
@@ -514,10 +537,6 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
         "pairs": pairs,
         "errors": by.errors,
     }
-
-
-def _curve(figure: Any) -> dict[str, str]:
-    return packed(Picture(charts=[chart_of_figure("", figure)]))
 
 
 def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:
@@ -542,7 +561,7 @@ def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> d
 def shade(share: float) -> str:
     """Return the colour of a number, given as a share of the largest, for light and dark themes."""
     color = "219, 111, 34" if share > 0 else "63, 136, 197"
-    return f"rgba({color}, {0.75 * abs(share):.2f})"
+    return f"rgba({color}, {0.65 * abs(share):.2f})"
 
 
 # ----------------------------------------------------------------------------------------------- tables

@@ -7,8 +7,11 @@ import dataclasses
 import gzip
 import json
 import re
+from email.message import Message
 from html.parser import HTMLParser
+from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -68,6 +71,13 @@ def of_view(view, program="") -> Outcome:
     return of_stored(runs.get(view.id), runs, program)
 
 
+@pytest.fixture(autouse=True)
+def project(monkeypatch):
+    """The metadata of the installed package, without addresses."""
+    monkeypatch.setattr(report, "metadata", Mock(return_value=Message()))
+    return report.metadata("fmviz")
+
+
 @pytest.fixture
 def view():
     manager = TaskManager(InlineExecutor(), open_store=process_store)
@@ -86,12 +96,11 @@ def test_everything_is_in_it(view):
         "Settings",
         "Program",
     ]
-    names = [tag for tag, _ in parsed.tags]
     assert view.last["used_interactions"] == 0
     assert "The model uses no pairs: the regularizer has set all weights to zero." in parsed.text
     assert f"{view.last['objective']:.5g}" in parsed.text
     assert "http://x/train?seed=1" in parsed.text
-    assert names.count("script") == 2  # the picture as JSON, and what draws it
+    assert [tag for tag, _ in parsed.tags].count("script") == 2  # the picture as JSON, and what draws it
     assert all(
         not value.startswith("http")
         for _, at in parsed.tags
@@ -99,6 +108,39 @@ def test_everything_is_in_it(view):
         if (value := at.get(key))
     )
     assert len(page) < 300_000
+
+
+def test_a_page_ends_with_its_origin_and_a_stated_address(project, monkeypatch):
+    feet = [report.page("T", [])]
+    for url in ("Documentation, https://docs.example", "Homepage, https://example.org/fmviz"):
+        project["Project-URL"] = url
+        feet.append(report.page("T", []))
+    monkeypatch.setattr(report, "metadata", Mock(side_effect=PackageNotFoundError))
+    feet = [re.search("<footer>Saved by (.*?), which", text)[1] for text in [*feet, report.page("T", [])]]
+    plain = f"fmviz {fmviz.__version__}"
+    assert feet == [plain, plain, f'<a href="https://example.org/fmviz">{plain}</a>', plain]
+
+
+def test_settings_and_long_tables_are_folded_and_pages_are_reproducible(view):
+    page = html(outcome := of_view(view, "print(1)"))
+    folded = re.findall(r"<details><summary><h2>(.*?)</h2></summary>", page)
+    assert folded == ["The strongest linear weights", "Data", "Settings", "Program"]
+    assert html(outcome) == page
+    rows = [{"row": f"r{at}"} for at in range(30)]
+    shown, more = report.page("T", [], tables=[("Short", rows[:12]), ("Long", rows)]).split(
+        "<details><summary>20 more rows</summary>"
+    )
+    assert (shown.count("<details"), shown.count("<td>r9</td>"), more.count("<td>r10</td>")) == (0, 2, 1)
+
+
+def test_the_truth_has_its_groups_and_a_picture_says_how_to_read_it():
+    experiment = Experiment(**SMALL, dataset="planted_interactions", lambda_sparse=0.1)
+    view = TaskManager(InlineExecutor(), open_store=process_store).start(experiment).view()
+    ((header, _),) = pictures_in(html(of_view(view)))
+    learned, truth = header["panels"]
+    assert truth["blocks"] == [[f"group {g + 1}", 10 * g, 10] for g in range(8)] + [["noise", 80, 20]]
+    assert (truth["frames"][0]["caption"], learned["blocks"]) == ("360 true pairs", [])
+    assert re.search("orange is positive, blue is negative, and blank is exactly zero.*Click", header["ask"])
 
 
 def test_hostile_names_stay_text(view):
@@ -177,9 +219,8 @@ def test_a_report_has_the_changes_and_the_strengths_of_the_last_epoch():
     page = html(of_view(view))
     parsed = Strict(page)
     # What is due after the last epoch has changed nothing.
-    changed = "Changes during the run: λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9. "
-    assert changed in parsed.text
-    assert "<h1>Balance scale · TI · λ 0.5 → 0.25 · seed 0</h1>" in page
+    assert "Changes during the run: λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9. " in parsed.text
+    assert "<h1>Balance scale: factorization machine with TI at λ = 0.5 → 0.25, 20 epochs</h1>" in page
     assert "λ = 0.25, λ_p = 0.125, λ_w = 0.0001." in parsed.text
     assert "<td>Changes of λ</td><td>λ = 0.25 after epoch 5; λₚ = 0.125 after epoch 9; λ = 0.75 after" in page
 
@@ -196,8 +237,8 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     text = Strict(page).text
     unit = "log rent" if logarithm else "rent"
     for name in ("training", "validation"):
-        error = 50 * view.last[f"{'train' if name == 'training' else name}_rmse"]
-        assert f'<dt>RMSE, {name} (in {unit})</dt><dd class="">{error:.5g}</dd>' in page
+        error = view.last[f"{'train' if name == 'training' else name}_rmse"]
+        assert f'<dt>RMSE, {name} (in {unit})</dt><dd class="">{50 * error:.5g}</dd>' in page
     assert f"The target is fitted as ({unit} − 200)/50; the objective refers to it; errors, weights" in text
     # The sentences and weights of the page Interactions.
     ranked = pairs_of(view.machine, view.parameters).ranked(SHOWN_PAIRS)
@@ -207,8 +248,7 @@ def test_a_report_is_in_the_target_s_own_unit_and_in_words(logarithm):
     assert all(f"<td>{words}</td>" in page for words in table["sentence"])
     for weight in ranked.weight:
         assert f"<td class=n>{cell(50 * weight)}</td>" in page
-    w = view.parameters.w[np.argmax(np.abs(view.parameters.w))]
-    assert f"<td class=n>{50 * w:.5g}</td>" in page
+    assert f"<td class=n>{50 * max(view.parameters.w, key=abs):.5g}</td>" in page
     assert f"Bias {200 + 50 * view.parameters.intercept:.5g}." in text
 
 
@@ -257,11 +297,20 @@ def test_machines_paths_and_experiments_are_saved(tmp_path):
     )
     path = fmviz.regularization_path(X, Y, [0.1, 0.5, 2.0], rank=2, lambda_p=0.1, random_state=0)
     experiment = Experiment(**SMALL, dataset="balance_scale", lambda_sparse=0.001)
-    words = "to f</td>", "The fits", "The fits", "Settings"
-    for thing, frames, said in zip(
-        (machine, path.copy(), path.points, experiment), (1, 3, 3, 21), words, strict=True
+    titles = (
+        f"FactorizationMachineRegressor, TI, λ = {machine.lambda_sparse_:.3g}: 6 features",
+        *["Factorization machine along λ: 6 features, 3 fits"] * 2,
+        "Balance scale: factorization machine with TI at λ = 0.001, 20 epochs",
+    )
+    for thing, frames, said, title in zip(
+        (machine, path.copy(), path.points, experiment),
+        (1, 3, 3, 21),
+        ("to f</td>", "The fits", "The fits", "Settings"),
+        titles,
+        strict=True,
     ):
         page = fmviz.save(thing, tmp_path / "page.html").read_text(encoding="utf-8")
+        assert (f"<title>{title} · fmviz</title>" in page, f"<h1>{title}</h1>" in page) == (True, True)
         ((header, _),) = pictures_in(page)
         assert len(header["panels"][0]["frames"]) == frames
         assert said in page
@@ -285,7 +334,8 @@ def test_a_notebook_shows_what_is_fitted_or_says_what_it_needs():
         with pytest.raises(ImportError, match=r'pip install "fmviz\[notebook\]"'):
             fmviz.show(points)
     else:
-        assert fmviz.show(points).payload.startswith(b"FMV1")
+        stage = decode(fmviz.show(points).payload)[0]["stage"]
+        assert stage["title"] == "Factorization machine along λ: 6 features, 1 fits"
 
 
 def test_runs_are_called_by_their_data_and_their_last_strength():
@@ -294,4 +344,7 @@ def test_runs_are_called_by_their_data_and_their_last_strength():
     changed = {**settings, "changes": "4:lambda_sparse:0.25,10:lambda_sparse:2"}
     assert title_of_settings(changed, 10) == "MONK's problem 1 · TI · λ 0.5 → 0.25 · seed 3"
     assert title_of_settings(changed, 4) == title_of_settings(settings, 4)
+    assert title_of_settings(changed | {"model": "hofm"}, 10, heading=True) == (
+        "MONK's problem 1: factorization machine, higher order with TI at λ = 0.5 → 0.25, 10 epochs"
+    )
     assert title_of_settings({**settings, "changes": "of another version"}, 9).endswith("λ 0.5 · seed 3")

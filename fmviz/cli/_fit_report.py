@@ -15,6 +15,7 @@ from fmviz.figures.tabular import defused
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
+from fmviz.lab.store.table import title_of_settings
 from fmviz.lab.values import plain
 from fmviz.metrics import COLUMNS, in_units
 from fmviz.report import Outcome, file_notes
@@ -238,7 +239,7 @@ def html(fit: Fit, content: Mapping[str, Any]) -> str:
     if content["search"] is not None:
         notes.append(content["search"]["message"])
     outcome = Outcome(
-        data["name"],
+        title_of_settings(experiment.to_dict() | {"dataset": data["name"]}, fit.last.end.epoch, heading=True),
         experiment,
         fit.last.run.problem.model,
         f"Target: {data['target']} ({data['task']}). {content['result']['message']}",

@@ -3,7 +3,7 @@
 const CHART_HEIGHT = 84;
 const STRIP_HEIGHT = 56;
 const LETTER = 12; // font size of a name at the end of a line
-const INSET = { left: 6, right: 6, top: 4, bottom: 4 };
+const INSET = { left: 6, right: 6, top: 4, bottom: 4 }; // at the sides, half the handle of Streamlit's slider
 const SVG = "http://www.w3.org/2000/svg";
 
 function draw(tag, attributes, parent) {
@@ -73,7 +73,8 @@ class Chart {
     const part = (event.clientX - rect.left - INSET.left) / (rect.width - INSET.left - INSET.right);
     const { xs } = this.numbers(this.readouts[0].one);
     const at = this.first + within(part, 1) * this.breadth;
-    if (xs.length) this.owner.point(xs[nearest(xs, this.spec.xlog ? 10 ** at : at)]);
+    if (this.spec.strip) this.owner.point(xs[Math.round(at)]);
+    else if (xs.length) this.owner.point(xs[nearest(xs, this.spec.xlog ? 10 ** at : at)]);
   }
 
   // Shows the values at a position of the axis, by default the last, and draws a line there.
@@ -94,8 +95,10 @@ class Chart {
 
   draw() {
     const { marks } = this.owner;
-    const { rows, x, xlog } = this.spec;
-    const scale = xlog ? Math.log10 : (value) => value;
+    const { rows, x, xlog, strip } = this.spec;
+    const { xs } = this.numbers(this.readouts[0].one);
+    // A strip is spaced like the slider below or above it: evenly.
+    const scale = strip ? (value) => nearest(xs, value) : xlog ? Math.log10 : (value) => value;
     const known = rows.flatMap(({ series }) => series.flatMap((one) => this.numbers(one).xs)).filter(finite);
     const [first, last] = this.spec.ends || [Math.min(...known), Math.max(...known)];
     const width = this.svg.clientWidth || this.box.clientWidth;

@@ -15,6 +15,7 @@ from fmviz.stage.matrices import NOT_AN_INTERACTION, FactorFrame, Frame, Panel, 
 MOST_FEATURES = 200
 """Maximum number of features in the matrices of a saved picture, the strongest used ones."""
 MOST_FRAMES = 60
+ASK = "Click a cell to see the explanation of its weight, or why it is zero."
 _MOST_ROWS = 600
 
 
@@ -50,6 +51,8 @@ class Picture:
         A sentence on omitted features.
     marks : sequence of (int, str)
         Epochs of changed strengths, with labels.
+    title : str
+        The heading above the picture.
     """
 
     panels: Sequence[Panel] = ()
@@ -65,6 +68,7 @@ class Picture:
     total: int = 0
     omitted: str = ""
     marks: Sequence[tuple[int, str]] = ()
+    title: str = ""
 
     def reduced(self, frames: int = MOST_FRAMES) -> tuple[Picture, str]:
         """Return the picture with the strongest features and some frames, and a sentence on omissions."""
@@ -100,6 +104,13 @@ class Picture:
         played = any(len(panel.frames) > 1 for panel in self.panels)
         columns = names_in(self.charts, self.x) if self.history else []
         (word, tone, sentence), names = self.state, self.names or None
+        learned = [panel.frames[0] for panel in self.panels if panel.color]
+        reading = (
+            "Each cell is the weight of a pair of features: orange is positive, blue is negative, and blank "
+            "is exactly zero." * bool(learned),
+            f"The slider steps through {self.along}." * played,
+            ASK * any(isinstance(frame, FactorFrame) for frame in learned),
+        )
         stage = {
             "state": {"word": word, "tone": tone, "sentence": sentence},
             "numbers": None,
@@ -109,6 +120,7 @@ class Picture:
             "run": "",
             "live": None,
             "x": self.x,
+            "title": self.title,
             "film": played,
             "charts": self.charts,
             "names": columns,
@@ -122,6 +134,7 @@ class Picture:
             "player_label": f"Step through {self.along}",
             "start": self.start,
             "clickable": "explained",
+            "ask": " ".join(filter(None, reading)),
             "zoom": True,
             "named": True,
             "empty": "",
@@ -166,17 +179,19 @@ def _restricted(frame: Frame, features: np.ndarray) -> Frame:
 
 def chart_of(title: str, plots: Iterable[Plot]) -> dict[str, Any]:
     """Describe curves of the columns of a history."""
-    rows = [
-        {
-            "series": [asdict(curve) for curve in plot.curves],
-            "zero": plot.zero,
-            "log": plot.metric.axis == "log",
-            "top": plot.metric.limits[1] or 0.0,
-            "floors": plot.floors,
-        }
-        for plot in plots
-    ]
-    return {"title": title, "rows": rows}
+    return {
+        "title": title,
+        "rows": [
+            {
+                "series": [asdict(curve) for curve in plot.curves],
+                "zero": plot.zero,
+                "log": plot.metric.axis == "log",
+                "top": plot.metric.limits[1] or 0.0,
+                "floors": plot.floors,
+            }
+            for plot in plots
+        ],
+    }
 
 
 def chart_of_figure(title: str, figure: Any) -> dict[str, Any]:
@@ -193,16 +208,23 @@ def chart_of_figure(title: str, figure: Any) -> dict[str, Any]:
         for trace in figure.data
         if "lines" in (trace.mode or "") and trace.hoverinfo != "skip"
     ]
-    row = {
-        "series": series,
-        "zero": down.rangemode == "tozero",
-        "log": down.type == "log",
-        "top": down.maxallowed or 0.0,
-    }
     log, ends = across.type == "log", across.range
     if ends is not None and log:
         ends = [10.0**end for end in ends]
-    return {"title": title, "rows": [row], "x": across.title.text or "", "xlog": log, "ends": ends}
+    return {
+        "title": title,
+        "rows": [
+            {
+                "series": series,
+                "zero": down.rangemode == "tozero",
+                "log": down.type == "log",
+                "top": down.maxallowed or 0.0,
+            }
+        ],
+        "x": across.title.text or "",
+        "xlog": log,
+        "ends": ends,
+    }
 
 
 def names_in(charts: Iterable[Mapping[str, Any]], x: str) -> list[str]:

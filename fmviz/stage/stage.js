@@ -6,6 +6,7 @@ const NARROW = 2.3; // minimum width for several matrices, in minimum matrix wid
 class Stage {
   constructor(parent) {
     this.root = make("div", "fmviz fmviz-stage", parent);
+    this.heading = make("div", "heading", this.root, { role: "heading", "aria-level": 2 });
     this.bar = make("div", "status", this.root);
     this.badge = make("span", "badge", this.bar, { role: "status" });
     this.sentence = make("span", "sentence", this.bar);
@@ -37,9 +38,14 @@ class Stage {
     this.generation = stage.generation;
     this.root.dataset.x = stage.x;
     this.curves.set(stage.charts, stage.names, stage.x);
-    this.along = Boolean(stage.charts[0]?.strip);
+    put(this.heading, stage.title || "");
+    const strip = stage.charts[0]?.strip && stage.charts[0].rows[0];
+    this.along = Boolean(strip);
     this.root.classList.toggle("along", this.along);
-    if (this.along) this.root.prepend(this.curves.strip);
+    if (strip) {
+      this.heading.after(this.curves.strip);
+      this.root.style.setProperty("--ends", `${nameWidth(strip.series.map(({ name }) => name))}px`);
+    }
     this.view.update(header);
     this.pick();
     this.grow(stage, stage.rows, 0);
@@ -208,6 +214,14 @@ async function unfold(script) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => mount(parent, draw));
 }
 
-document.querySelectorAll('script[type="application/json"].fmviz').forEach(unfold);
+const payloads = document.querySelectorAll('script[type="application/json"].fmviz');
+payloads.forEach(unfold);
+
+// In a frame, a saved page omits its heading and sends its height.
+if (payloads.length && parent !== window) {
+  const root = document.documentElement;
+  root.classList.add("framed");
+  new ResizeObserver(() => parent.postMessage({ fmvizHeight: root.offsetHeight }, "*")).observe(root);
+}
 
 export default (component) => (component ? streamlit(component) : { render });

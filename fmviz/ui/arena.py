@@ -28,13 +28,20 @@ from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search.arena import SEEDS, Starts
 from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn, path_program
 from fmviz.stage import FactorFrame, Mark, Panel
-from fmviz.stage.pictures import Picture
+from fmviz.stage.pictures import ASK, Picture
 from fmviz.ui import widgets
 from fmviz.ui.components import matrix_view, stage
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.matrices import truth_panel
 from fmviz.ui.watching import failure, shared_task, watch
 
+STORY = (
+    "A **factorization machine** predicts from pairs of features; each pair's weight is one cell of **PPᵀ**. "
+    "A **regularizer** of strength **λ** sets weights to exactly zero and leaves few pairs to interpret.",
+    "**Four regularizers, trained on the same data**: pairs within a group are true, pairs across groups or "
+    "with noise features are not. Drag λ: which regularizer recovers the groups?",
+)
+"""The introduction to the shipped models, in Markdown."""
 _LEAST_WIDTH = 140
 _ALONG = {"lambda": "Along λ", "epochs": "Epoch by epoch"}
 # Maximum payload of the frames sent to the browser, in bytes.
@@ -43,14 +50,24 @@ _MOST_BYTES = 6_000_000
 
 def how(name: str) -> ParamSpec:
     """Declare the setting for the slider's axis: strengths, or epochs at a fixed strength."""
-    words = "Trained models along λ, or training at this λ, epoch by epoch from one start."
-    return ParamSpec(name, "choice", "lambda", choices=tuple(_ALONG), help=words)
+    return ParamSpec(
+        name,
+        "choice",
+        "lambda",
+        choices=tuple(_ALONG),
+        help="Trained models along λ, or training at this λ, epoch by epoch from one start.",
+    )
 
 
 def why(names: Sequence[str]) -> ParamSpec:
     """Declare the setting for the regularizer of the explained pair."""
-    words = "The regularizer of the pair explained before a cell is clicked."
-    return ParamSpec("why", "choice", "none", choices=("none", *names), help=words)
+    return ParamSpec(
+        "why",
+        "choice",
+        "none",
+        choices=("none", *names),
+        help="The regularizer of the pair explained before a cell is clicked.",
+    )
 
 
 def most_frames(plan: PathPlan) -> int:
@@ -116,24 +133,27 @@ def draw(
         "zoom": False,
         "named": False,
         "clickable": "explained" if asked else False,
-        "ask": "Click a cell to see the explanation of its weight, or why it is zero." if asked else "",
+        "ask": ASK if asked else "",
     }
     if pair is not None and settings["why"] in plan.regularizers:
-        before = truth_of(_data(plan)) is not None
-        options["mark"] = Mark(*pair, before + plan.regularizers.index(settings["why"]))
+        panel = (truth_of(_data(plan)) is not None) + plan.regularizers.index(settings["why"])
+        options["mark"] = Mark(*pair, panel)
     if epochs:
         _draw_epochs(plan, shown, f"{settings.page}_epochs", options, starts)
     else:
         driver = settings.key(strength) if settings.shows(strength) else nearest
-        curves = settings.shows("curves", "Curves along λ")
+        key, curves = f"{settings.page}_models", settings.shows("curves", "Curves along λ")
         watch(
             shown,
-            partial(_draw_path, plan, driver, f"{settings.page}_models", options, curves, starts),
+            partial(_draw_path, plan, driver, key, options, curves, starts),
             partial(_words, plan.total),
             lambda view: len({fit.experiment.regularizer for fit in view.items}),
         )
-    chosen = [PENALTIES[name] for name in plan.regularizers]
-    if words := [f"**{penalty.label}**, {penalty.stands_for}." for penalty in chosen if penalty.stands_for]:
+    if words := [
+        f"**{penalty.label}**, {penalty.stands_for}."
+        for penalty in map(PENALTIES.__getitem__, plan.regularizers)
+        if penalty.stands_for
+    ]:
         with st.expander("What the regularizers penalize", icon=":material/functions:"):
             st.markdown(" ".join(words))
     if shown.state is TaskState.FINISHED:
@@ -204,7 +224,13 @@ def _draw_epochs(
 
 def _saved(plan: PathPlan, task: Task, strength: float, epochs: bool, starts: Starts | None) -> str:
     if epochs:
-        return page(f"Epoch by epoch at λ = {strength:g}", plan.base, _epochs(plan, task.view()))
+        return page(
+            f"epoch by epoch at λ = {strength:g}",
+            plan.base,
+            _epochs(plan, task.view()),
+            along="epochs",
+            starts=starts,
+        )
     return page_along(plan, task.view(), strength, starts)
 
 
@@ -212,11 +238,11 @@ def page_along(plan: PathPlan, view: Any, strength: float, starts: Starts | None
     """Return the fits among the items of a view as a page, with the program that makes them."""
     start, panels = plan.lambdas.index(strength), models_along(plan, view, plan.lambdas)
     program = path_program(plan, SEEDS if starts else ())
-    return page("Regularizers under one λ", plan.base, panels, start=start, program=program, starts=starts)
+    return page("along λ", plan.base, panels, start=start, starts=starts, program=program)
 
 
 def page(
-    title: str,
+    ending: str,
     base: Experiment,
     panels: Mapping[str, Sequence[FactorFrame]],
     *,
@@ -224,12 +250,14 @@ def page(
     charts: Sequence[Any] = (),
     notes: Sequence[str] = (),
     more: Sequence[tuple[str, Picture]] = (),
-    program: str = "",
+    along: str = "values of λ",
     starts: Starts | None = None,
+    **sections: Any,
 ) -> str:
     """Return models of several regularizers as a page, with a slider for λ, or for epochs without a start.
 
-    `more` pictures follow below, each with its heading.
+    The heading consists of data, regularizers and `ending`. `more` pictures follow below, each with its
+    heading, then the `sections` of `fmviz.report.page`.
     """
     dataset = load_dataset(base.dataset)
     if start is not None:
@@ -237,21 +265,29 @@ def page(
             name: [replace(frame, key=f"λ = {frame.key}") for frame in frames]
             for name, frames in panels.items()
         }
-    own = _picture(panels, dataset, along=start is not None, starts=starts) if panels else Picture()
-    picture = replace(own, charts=charts or own.charts, start=start)
+    own = (
+        _picture(panels, dataset, along=start is not None, starts=starts)
+        if any(panels.values())
+        else Picture()
+    )
+    picture = replace(own, charts=charts or own.charts, start=start, along=along)
     chosen = [PENALTIES[name] for name in panels]
-    messages = [
-        f"{dataset.title}: each cell is the weight of a pair of features.",
-        *notes,
-        " ".join(f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for).replace("*", ""),
-    ]
+    data = "Planted interactions" if starts else dataset.title
+    story = () if starts is None else STORY[: 1 if start is None else 2]
     settings = report.listed_settings(
         {
             **{n: value for n, value in base.to_dict().items() if n not in ("lambda_sparse", "solver")},
             "regularizer": ", ".join(each.label for each in chosen),
         }
     )
-    return report.page(title, messages, [("", picture), *more], settings=settings, program=program)
+    return report.page(
+        f"{data}: {joined(each.label for each in chosen)} {ending}",
+        [*(text.replace("*", "") for text in story), *notes],
+        [("", picture), *more],
+        penalties=[f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for],
+        settings=settings,
+        **sections,
+    )
 
 
 def _epochs(plan: PathPlan, view: TaskView) -> dict[str, list[FactorFrame]]:
@@ -266,8 +302,7 @@ def _epochs(plan: PathPlan, view: TaskView) -> dict[str, list[FactorFrame]]:
 
 
 def _words(total: int, view: TaskView) -> tuple[str, float | None]:
-    trained = f"{len(view.items)} of {total} models trained in {view.elapsed:.0f} s."
-    return trained, len(view.items) / total
+    return f"{len(view.items)} of {total} models trained in {view.elapsed:.0f} s.", len(view.items) / total
 
 
 def _data(plan: PathPlan) -> Dataset:
@@ -345,9 +380,9 @@ def _picture(
         for values in (each if thin else [np.median(each, axis=0)])
         if len(each) > 1 or not thin
     ]
-    over = f", median of {len(SEEDS)} starts" if starts and along else ""
     chart = {
-        "title": f"F1 of pairs{over} (1: exactly the true pairs)",
+        "title": f"F1 of pairs{f', median of {len(SEEDS)} starts' * bool(starts and along)} "
+        "(1: exactly the true pairs)",
         "rows": [{"series": series, "zero": True, "log": False, "top": 1.0}],
         **{"strip": True, "xlog": along, "x": "λ, log scale" * along},
     }

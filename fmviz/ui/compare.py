@@ -283,15 +283,19 @@ def equal_sparsity_page(
     for seed, panels in _frames(table, load_dataset(experiment.dataset)).items():
         for name, (frame,) in panels.items():
             frames.setdefault(name, []).append(replace(frame, key=f"Seed {seed}"))
-    notes = [
-        said,
-        *(
-            f"{row['label']}, seed {row['seed']}: {row['interactions']:,} interactions at λ = "
-            f"{row['λ']:.4g}, {metric.label} {row['value']:.4g}, refitted {row['refitted']:.4g}."
-            for row in table.to_dict("records")
-        ),
+    rows = [
+        {
+            "Regularizer": row["label"],
+            "Seed": row["seed"],
+            "λ": row["λ"],
+            "Interactions": row["interactions"],
+            metric.label: row["value"],
+            "Refitted": row["refitted"],
+        }
+        for row in table.to_dict("records")
     ]
-    return arena.page("Regularizers at equal sparsity", experiment, frames, notes=notes)
+    tables = [("The fits", rows)]
+    return arena.page("at equal sparsity", experiment, frames, notes=[said], along="seeds", tables=tables)
 
 
 # ---------------------------------------------------------------------------------------------- under one λ

@@ -68,11 +68,10 @@ def page(view: JobView) -> str:
     """Return the run as a page with the matrices of its epochs."""
     from fmviz.report import Outcome, html
 
-    experiment = view.experiment
     return html(
         Outcome(
-            title_of_settings(experiment.to_dict(), view.epoch),
-            experiment,
+            title_of_settings(view.experiment.to_dict(), view.epoch, heading=True),
+            view.experiment,
             view.machine,
             view.message,
             view.history,
@@ -86,5 +85,6 @@ def page(view: JobView) -> str:
 
 def script(view: JobView) -> str:
     """Return a program that repeats the run up to its last epoch and prints the results."""
-    halted = view.state in (TaskState.PAUSED, TaskState.STOPPED)
-    return program(view.experiment, view.epoch if halted else None)
+    return program(
+        view.experiment, view.epoch if view.state in (TaskState.PAUSED, TaskState.STOPPED) else None
+    )

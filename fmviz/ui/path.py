@@ -409,20 +409,22 @@ def _further(settings: Settings, plan: PathPlan, sought: pd.DataFrame) -> None:
 
 def _page(plan: PathPlan, view: TaskView, table: pd.DataFrame, metric: Metric, strength: float) -> str:
     """Return the path as a page: its curves and, where possible, matrices."""
-    charts = [
-        chart_of_figure(shown.label, figures.path(table, shown))
-        for shown in (USED_INTERACTIONS, USED_FEATURES, metric)
-    ]
     drawable = all(map(_drawable, view.items))
-    names = plan.regularizers if drawable else ()
-    more = [picture for name in names for picture in path_pairs.saved(plan, view, name, strength)]
     return arena.page(
-        "A path along λ",
+        "along λ",
         plan.base,
-        arena.models_along(plan, view, plan.lambdas) if drawable else {},
+        arena.models_along(plan, view, plan.lambdas) if drawable else dict.fromkeys(plan.regularizers, ()),
         start=plan.lambdas.index(strength),
-        charts=charts,
-        more=more,
+        charts=[
+            chart_of_figure(shown.label, figures.path(table, shown))
+            for shown in (USED_INTERACTIONS, USED_FEATURES, metric)
+        ],
+        more=[
+            picture
+            for name in plan.regularizers
+            if drawable
+            for picture in path_pairs.saved(plan, view, name, strength)
+        ],
         program=path_program(plan),
     )
 

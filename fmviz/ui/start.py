@@ -38,9 +38,7 @@ def render() -> None:
             shell.heading(
                 settings,
                 "Which interactions matter?",
-                "A **factorization machine** predicts from pairs of features; each pair's weight is one cell "
-                "of **PPᵀ**. A **regularizer** of strength **λ** sets weights to exactly zero and leaves few "
-                "pairs to interpret.",
+                arena.STORY[0],
             )
         with st.container(border=True):
             _arena(settings)
@@ -64,10 +62,7 @@ def render() -> None:
 def _arena(settings: Settings) -> None:
     starts = from_starts()
     if not settings["lesson"]:
-        st.markdown(
-            "**Four regularizers, trained on the same data**: pairs within a group are true, pairs across "
-            "groups or with noise features are not. Drag λ: which regularizer recovers the groups?"
-        )
+        st.markdown(arena.STORY[1])
     # A first visit begins with a film, but for a link to settings.
     new = st.session_state.get(_FILM, LEVEL_COOKIE not in st.context.cookies)
     st.session_state[_FILM] = False

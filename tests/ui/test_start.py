@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
 import re
 from types import SimpleNamespace
@@ -14,9 +15,12 @@ from programs import run_afresh
 from streamlit.testing.v1 import AppTest
 from ui.driving import PAGES, ROOT, address, choose, page, press, stage, values, words
 
+from fmviz import report
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.search.arena import SEEDS, STRENGTH, arena, arena_truth
 from fmviz.metrics import used_pairs
+from fmviz.stage import FactorFrame, Panel
+from fmviz.stage.pictures import Picture
 from fmviz.ui.arena import page_along
 from fmviz.ui.escape import plain
 
@@ -81,7 +85,7 @@ def test_the_strip_and_the_sentence_are_of_all_starts_and_the_pictures_of_the_me
 def test_the_program_in_the_saved_page_prints_the_numbers_of_the_page(threads, tmp_path):
     starts = arena()
     saved = page_along(starts.plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts)
-    (program,) = re.findall(r"<h2>Program</h2>\n<pre>(.*?)</pre>", saved, re.DOTALL)
+    (program,) = re.findall(r"<h2>Program</h2></summary>\n<pre[^>]*>(.*?)</pre>", saved, re.DOTALL)
     (tmp_path / "saved.py").write_text(html.unescape(program), encoding="utf-8")
     output = run_afresh("saved.py", folder=tmp_path, OPENBLAS_NUM_THREADS=threads, OMP_NUM_THREADS=threads)
     lines = [line.split() for line in output.splitlines()]
@@ -92,6 +96,13 @@ def test_the_program_in_the_saved_page_prints_the_numbers_of_the_page(threads, t
         # Those in the captions of the matrices.
         counts = [int(row["used_interactions"]) for row in own if int(row["seed"]) == starts.seed]
         assert counts == [np.count_nonzero(np.triu(used_pairs(P))) for P in starts.path[name]]
+
+
+def test_the_saved_page_has_the_story_of_the_page(store):
+    saved = page_along((starts := arena()).plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts)
+    assert "<h1>Planted interactions: ℓ₁, TI, ℓ₂,₁ and CS along λ</h1>" in saved
+    for paragraph in re.findall(r"<p>(.*?)</p>", saved)[:2]:
+        assert html.unescape(paragraph) in words(page("start")).replace("*", "")
 
 
 def test_the_strength_in_a_link_is_the_nearest_that_was_fitted():
@@ -225,6 +236,93 @@ def test_start_in_a_browser(new_page, server, wait_idle, shoot):
     wait_idle(page)
     assert "log2lambda=0" in page.url
     assert page.get_by_role("slider", name="Strength λ").get_attribute("aria-valuetext") == "2⁰ = 1"
+
+
+_SAVED = """async () => {
+  await new Promise((done) => setTimeout(done, 100)); // the picture follows in the next frame
+  const root = document.querySelector('main figure > div').shadowRoot;
+  const at = (name) => root.querySelector(name)?.getBoundingClientRect();
+  const [slider, line, svg] = ['.player input', '.cross', '.strip svg'].map(at);
+  const { value = 0, max = 1 } = root.querySelector('.player input') || {};
+  const handle = 16;
+  const labels = [...root.querySelectorAll('.chart-head, .values, .bar, .axis')];
+  const ends = [...root.querySelectorAll('.end')].map((end) => end.getBoundingClientRect().right);
+  return {
+    apart: slider ? slider.left + handle / 2 + (value / max) * (slider.width - handle) - line.left : 0,
+    below: slider ? slider.top - svg.bottom : 0,
+    cut: labels.some((label) => label.scrollWidth > label.clientWidth) || Math.max(0, ...ends) > innerWidth,
+    wide: document.documentElement.scrollWidth,
+  };
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_in_a_saved_page_the_cursor_is_above_the_handle_and_a_click_explains(page):
+    starts = arena()
+    page.set_content(page_along(starts.plan, SimpleNamespace(items=[*starts.fits()]), STRENGTH, starts))
+    for width, key in itertools.product((1366, 390), ("Home", "End", "ArrowLeft", "PageDown")):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.get_by_role("slider", name="Step through values of λ").press(key)
+        shown = page.evaluate(_SAVED)
+        aligned = abs(shown["apart"]) <= 2, 0 <= shown["below"] < 40
+        assert (*aligned, shown["cut"], shown["wide"]) == (True, True, False, width), shown
+    page.get_by_role("button", name="TI", exact=True).click()
+    page.locator(".panel:visible .gram canvas").click(position={"x": 100, "y": 5})
+    expect(page.locator(".why")).to_contain_text("In TI they share no column; the weight")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_frame_of_the_public_page_gets_the_height_of_its_saved_page(page):
+    script = (ROOT / "docs" / "_static" / "site.js").read_text(encoding="utf-8")
+    saved = report.page("T", [], [("", Picture([Panel("TI", [FactorFrame(np.eye(3))])]))])
+    page.set_content(
+        f'<iframe class="fmviz" srcdoc="{html.escape(saved)}"></iframe><script>{script}</script>'
+    )
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("canvas").first).to_be_visible()
+    expect(frame.locator("h1")).to_be_hidden()
+    page.wait_for_function(
+        "[...document.querySelectorAll('iframe')].every(({ clientHeight, contentDocument }) =>"
+        " clientHeight > 200 && clientHeight >= contentDocument.documentElement.scrollHeight)"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_legends_of_a_saved_page_are_whole_on_a_phone(page):
+    line = {"color": "#123456", "x": [0, 1], "y": [1, 2]}
+    page.set_content(
+        report.page(
+            "T",
+            [],
+            [
+                (
+                    "",
+                    Picture(
+                        charts=[
+                            {
+                                "title": "T",
+                                "x": "x",
+                                "rows": [
+                                    {
+                                        "series": [
+                                            line | {"name": f"training, output {at}"} for at in range(4)
+                                        ],
+                                        "top": 0.0,
+                                    }
+                                ],
+                            }
+                        ]
+                    ),
+                )
+            ],
+        )
+    )
+    page.set_viewport_size({"width": 390, "height": 800})
+    expect(page.locator(".readout")).to_have_count(4)
+    assert page.evaluate(_SAVED) == {"apart": 0, "below": 0, "cut": False, "wide": 390}
 
 
 # The clicks, each on the cell of the explained pair in a picture, and what they answer on the first screen.

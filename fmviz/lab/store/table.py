@@ -22,7 +22,7 @@ from fmviz.lab.store import StoredRun
 from fmviz.lab.uploads import is_upload
 from fmviz.lab.values import changes_from_text
 from fmviz.metrics import COLUMNS, listed
-from fmviz.typography import cell, typeset, with_spread
+from fmviz.typography import cell, counted, typeset, with_spread
 
 _WORDS = {
     **{"dataset": "Data set", "lambda_w": "λ_w", "lambda_p": "λ_p", "lambda_sparse": "λ"},
@@ -81,21 +81,29 @@ def title_of_run(run: StoredRun) -> str:
     return run.title or title_of_settings(run.settings, run.epoch)
 
 
-def title_of_settings(settings: Mapping[str, Any], epoch: int) -> str:
-    """Return a title with data, method, and the first and last λ of a run."""
-    strength = settings.get("lambda_sparse")
-    words = [label_of(name, str(settings.get(name, "?"))) for name in ("dataset", "regularizer")]
-    if settings.get("model", Experiment.model) != Experiment.model:
-        words.insert(1, label_of("model", str(settings["model"])))
+def title_of_settings(settings: Mapping[str, Any], epoch: int, heading: bool = False) -> str:
+    """Return a title with data, method, and the first and last λ of a run.
+
+    A `heading` of a page always has the machine and the epochs, but not the seed.
+    """
+    strength, strengths = settings.get("lambda_sparse"), ""
+    data, machine, penalty = (
+        label_of(name, str(settings.get(name, "?"))) for name in ("dataset", "model", "regularizer")
+    )
     if isinstance(strength, int | float):
-        words.append(f"λ {typeset(strength, '.4g')}")
+        strengths = typeset(strength, ".4g")
         # Changes of another version may be unreadable.
         with contextlib.suppress(ValueError):
             changes = changes_from_text(str(settings.get("changes", "")))
             # The strength of the last epoch.
             later = Schedule(changes).after(epoch - 1).get("lambda_sparse", strength)
-            words[-1] += f" → {typeset(later, '.4g')}" if later != strength else ""
-    return " · ".join(words) + f" · seed {settings.get('seed', 0)}"
+            strengths += f" → {typeset(later, '.4g')}" if later != strength else ""
+    if heading:
+        at = f" at λ = {strengths}, {counted(epoch, 'epoch')}" if strengths else ""
+        return f"{data}: {machine[0].lower()}{machine[1:].removesuffix(', order 2')} with {penalty}{at}"
+    machine *= settings.get("model", Experiment.model) != Experiment.model
+    words = data, machine, penalty, f"λ {strengths}" * bool(strengths), f"seed {settings.get('seed', 0)}"
+    return " · ".join(filter(None, words))
 
 
 def numbers(
