@@ -36,6 +36,7 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = f"fmviz {version}"
+html_theme_options = {"top_of_page_buttons": []}
 html_favicon = "../fmviz/ui/icon.png"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -421,9 +421,9 @@ def test_pictures_and_numbers_download(open_view, tmp_path):
     page = open_view("?tiles=1")
     got = {}
     for ending, name in (
-        ("png", "Download this picture as PNG"),
-        ("svg", "Download this picture as SVG"),
-        ("csv", "Download the numbers that are not zero as CSV"),
+        ("png", "Download the picture as PNG"),
+        ("svg", "Download the picture as SVG"),
+        ("csv", "Download the non-zero numbers as CSV"),
     ):
         with page.expect_download() as download:
             page.get_by_role("button", name=name).click()

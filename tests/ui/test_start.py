@@ -281,7 +281,7 @@ def test_a_frame_of_the_public_page_gets_the_height_of_its_saved_page(page):
         f'<iframe class="fmviz" srcdoc="{html.escape(saved)}"></iframe><script>{script}</script>'
     )
     frame = page.frame_locator("iframe")
-    expect(frame.locator("canvas").first).to_be_visible()
+    expect(frame.locator(".gram canvas")).to_be_visible()
     expect(frame.locator("h1")).to_be_hidden()
     page.wait_for_function(
         "[...document.querySelectorAll('iframe')].every(({ clientHeight, contentDocument }) =>"
