@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +21,7 @@ from fmviz.ui import arena
 from fmviz.ui.compare import equal_sparsity_page
 
 project = "fmviz"
-copyright = "the fmviz developers"
+copyright = "the fmviz developers. Licence: BSD 3-Clause"
 version = release = fmviz.__version__
 
 extensions = [
@@ -68,7 +69,7 @@ def save_pages(app: Any) -> None:
     fits = shipped(base, REGULARIZERS, TARGET, SEEDS)
     comparison = equal_sparsity_page(base, REGULARIZERS, TARGET, fits)
     (folder / "comparison.html").write_text(comparison, encoding="utf-8")
-    fmviz.save(suggested("planted_interactions"), folder / "run.html")
+    fmviz.save(replace(suggested("planted_interactions"), validation=0.1), folder / "run.html")
     with TemporaryDirectory() as output:
         options = ("--target", "cnt", "--group", "dteday", "--words", "hr", "--output", output)
         with redirect_stdout(StringIO()):

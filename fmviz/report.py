@@ -79,7 +79,7 @@ MOST_BYTES = 2_000_000
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("cards", "penalties", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
-    **dict.fromkeys(("columns", "data", "settings", "program", "model"), None),
+    **dict.fromkeys(("columns", "data", "notes", "settings", "program", "model"), None),
     "more_outputs": 0,
 }
 
@@ -279,12 +279,7 @@ def html(outcome: Outcome) -> str:
     )
     return page(
         outcome.title,
-        [
-            outcome.message,
-            changed_words(outcome.experiment, outcome.epoch - 1),
-            _units(outcome.dataset),
-            *outcome.notes,
-        ],
+        [outcome.message, changed_words(outcome.experiment, outcome.epoch - 1)],
         [
             (f"The interactions{': ' if output.output else ''}{output.output}", picture)
             for output in each[:_OUTPUTS]
@@ -294,6 +289,7 @@ def html(outcome: Outcome) -> str:
             *(numbers(outcome.history, outcome.model, outcome.dataset) if last else ()),
             *((label, cell(value), "", "") for label, value in in_units(last, unit).items()),
         ],
+        notes=[*filter(None, [_units(outcome.dataset)]), *outcome.notes],
         solved=f"{SOLVED:g}",
         columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
         model=f"{outcome.model.label}, {cell(experiment.regularizer)}, rank {experiment.rank}, "

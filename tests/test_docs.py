@@ -88,6 +88,8 @@ def test_the_version_is_declared_once():
     changes, citation = ((ROOT / name).read_text("utf-8") for name in ("CHANGELOG.md", "CITATION.cff"))
     assert re.search(r"(?m)^## \[(.*)\]", changes)[1] == fmviz.__version__
     assert f"\nversion: {fmviz.__version__}\n" in citation
+    for page in ("index", "guide/install"):
+        assert f"fmviz-{fmviz.__version__}-py3-none-any.whl" in (ROOT / f"docs/{page}.md").read_text("utf-8")
     # Its papers are those of the page About.
     titles = [re.search(r"(?s)\n  title +?= \{(.*?)\}", bibtex)[1] for _, bibtex in PAPERS]
     assert all(" ".join(title.split()) in citation for title in titles)

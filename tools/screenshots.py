@@ -167,10 +167,11 @@ def film_of_data(page: Page, roll: Callable[[float], None]) -> None:
     page.get_by_text("Try the example", exact=True).first.click()
     train = page.get_by_role("button", name="Train and explain pairs").first
     train.wait_for(timeout=SETTLE_MS)
+    page.mouse.move(1, 1)
     roll(2.5)
     train.click()
     page.get_by_text("Read it by").first.wait_for(timeout=RESULT_MS)
-    roll(4)
+    roll(1.5)
     page.get_by_text("Pairs of features used:").first.wait_for(timeout=RESULT_MS)
     roll(2)
     for _ in range(8):

@@ -4,7 +4,7 @@ const LEVELS = 127;
 const SKIP = -128; // the code of a cell that is not an interaction
 const CELL_GAP = 9; // CSS pixels between Q and its Gram matrix
 const PANEL_GAP = 24;
-const PLAY_SECONDS = 4;
+const PLAY_SECONDS = 6;
 const ROUNDED = 1 + 1e-6; // tolerance for a scale equal to the largest value
 const GRID = 9; // minimum cell size with grid lines, in CSS pixels
 const MIN_FACTOR = 26;
@@ -233,6 +233,7 @@ class Player {
     this.rests = player === "rests";
     if (this.rests) {
       if (!same) this.go(start ?? keys.length - 1);
+      this.fresh ||= !same; // the first Play shows all frames
       if (!this.timer) this.pause();
     } else {
       this.range.value = 0;
@@ -246,7 +247,8 @@ class Player {
   }
 
   play() {
-    this.go(this.ends ? 0 : this.range.valueAsNumber);
+    this.go(this.ends || this.fresh ? 0 : this.range.valueAsNumber);
+    this.fresh = false;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return this.go(this.keys.length - 1);
     clearInterval(this.timer);
     const step = () => {
@@ -1090,6 +1092,17 @@ class View {
     const { i, j } = panel.find(picture, cell);
     this.choose(panel, i, j, picture);
     this.explain();
+    // A tap has no hover that marks the cell, and arrow keys start from it.
+    this.markAll(...this.picked);
+    const { left, top, width, height } = picture.canvas.getBoundingClientRect();
+    const at = (share, count) => within(Math.floor(share * count), count - 1);
+    const { canvas } = panel.gram;
+    if (picture === panel.gram) {
+      panel.cursor = [
+        at((event.clientY - top) / height, canvas.height),
+        at((event.clientX - left) / width, canvas.width),
+      ];
+    }
     if (this.header.clickable !== true) return;
     this.pick({
       panel: this.panels.indexOf(panel),

@@ -283,19 +283,19 @@ def equal_sparsity_page(
     for seed, panels in _frames(table, load_dataset(experiment.dataset)).items():
         for name, (frame,) in panels.items():
             frames.setdefault(name, []).append(replace(frame, key=f"Seed {seed}"))
-    rows = [
-        {
-            "Regularizer": row["label"],
-            "Seed": row["seed"],
-            "λ": row["λ"],
-            "Interactions": row["interactions"],
-            metric.label: row["value"],
-            "Refitted": row["refitted"],
-        }
-        for row in table.to_dict("records")
-    ]
-    tables = [("The fits", rows)]
-    return arena.page("at equal sparsity", experiment, frames, notes=[said], along="seeds", tables=tables)
+    shown = {
+        "label": "Regularizer",
+        "seed": "Seed",
+        "value": metric.label,
+        "refitted": "Refitted",
+        "interactions": "Interactions",
+        "λ": "λ",
+    }
+    marked = [f"{n:,}{' ✕' * off}" for n, off in zip(table["interactions"], table["nearest"], strict=True)]
+    rows = table.assign(interactions=marked)[[*shown]].rename(columns=shown).to_dict("records")
+    return arena.page(
+        "at equal sparsity", experiment, frames, notes=[said], along="seeds", tables=[("The fits", rows)]
+    )
 
 
 # ---------------------------------------------------------------------------------------------- under one λ

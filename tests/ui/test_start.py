@@ -274,19 +274,36 @@ def test_in_a_saved_page_the_cursor_is_above_the_handle_and_a_click_explains(pag
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_a_frame_of_the_public_page_gets_the_height_of_its_saved_page(page):
+def test_a_frame_of_the_public_page_gets_the_height_of_its_saved_page(page, tmp_path):
     script = (ROOT / "docs" / "_static" / "site.js").read_text(encoding="utf-8")
     saved = report.page("T", [], [("", Picture([Panel("TI", [FactorFrame(np.eye(3))])]))])
-    page.set_content(
-        f'<iframe class="fmviz" srcdoc="{html.escape(saved)}"></iframe><script>{script}</script>'
-    )
+    (tmp_path / "saved.html").write_text(saved, encoding="utf-8")
+    site = f'<iframe class="fmviz" data-src="saved.html"></iframe><script>{script}</script>'
+    (tmp_path / "index.html").write_text(site, encoding="utf-8")
+    page.goto((tmp_path / "index.html").as_uri())
     frame = page.frame_locator("iframe")
     expect(frame.locator(".gram canvas")).to_be_visible()
     expect(frame.locator("h1")).to_be_hidden()
-    page.wait_for_function(
-        "[...document.querySelectorAll('iframe')].every(({ clientHeight, contentDocument }) =>"
-        " clientHeight > 200 && clientHeight >= contentDocument.documentElement.scrollHeight)"
-    )
+    page.wait_for_function("document.querySelector('iframe').clientHeight > 200")
+    needed = page.frames[1].evaluate("document.documentElement.scrollHeight")
+    assert needed <= page.locator("iframe").evaluate("(frame) => frame.clientHeight")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_tap_marks_the_cell_that_it_explains(browser):
+    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
+    tapped = context.new_page()
+    tapped.set_content(report.page("T", [], [("", Picture([Panel("TI", [FactorFrame(np.ones((4, 1)))])]))]))
+    canvas = tapped.locator(".gram canvas")
+    for row, column in ((0, 2), (3, 1)):
+        box = canvas.bounding_box()
+        cell = {"x": (column + 0.5) * box["width"] / 4, "y": (row + 0.5) * box["height"] / 4}
+        canvas.tap(position=cell)
+        mark = tapped.locator(".gram .mark:visible").first.bounding_box()
+        center = mark["x"] + mark["width"] / 2 - box["x"], mark["y"] + mark["height"] / 2 - box["y"]
+        assert np.allclose(center, (cell["x"], cell["y"]), atol=3)
+    context.close()
 
 
 @pytest.mark.slow

@@ -200,9 +200,8 @@ def conclusion(
             words.append(f"Fits marked ✕ miss the range by less than {_ABOUT - 1:.0%}.")
     for label, own in missed.groupby("label", sort=False):
         on = f" on {len(own)} of {seeds} seeds" * (seeds > 1)
-        words.append(
-            f"{label}: no model with {range_words(accept)} pairs{on}; closest: {own['instead'].iloc[0]}."
-        )
+        closest = "; ".join(dict.fromkeys(own["instead"]))
+        words.append(f"{label}: no model with {range_words(accept)} pairs{on}; closest: {closest}.")
     return " ".join(words)
 
 
