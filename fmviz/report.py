@@ -250,7 +250,7 @@ def page(
                 "title": title,
                 "style": Markup((_FOLDER / "report.css").read_text(encoding="utf-8")),
                 "messages": messages,
-                "pictures": [(heading, embedded(picture), words) for heading, picture, words in reduced],
+                "pictures": [(heading, packed(picture), words) for heading, picture, words in reduced],
                 "script": script,
                 "version": versions()["fmviz"],
                 "address": address,
@@ -262,10 +262,9 @@ def page(
     return text
 
 
-def embedded(picture: Picture) -> Markup:
-    """Return a picture as the HTML element that the module replaces by the drawn one."""
-    payload = base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()
-    return Markup(f'<script type="application/json" class="fmviz">{{"payload": "{payload}"}}</script>')
+def packed(picture: Picture) -> dict[str, str]:
+    """Return a picture in the format that the script of a saved page reads."""
+    return {"payload": base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()}
 
 
 def html(outcome: Outcome) -> str:
@@ -508,7 +507,7 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
         mains.append(
             {
                 "sentence": sentence,
-                "picture": embedded(Picture(charts=[chart_of_figure("", main_figure(effects, column))]))
+                "picture": packed(Picture(charts=[chart_of_figure("", main_figure(effects, column))]))
                 if numbers
                 else None,
                 "cells": None if numbers else _cells([""], words, curve["effect"].to_numpy()[None]),
@@ -522,7 +521,7 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
                 "sentence": effects.pair_sentence(pair.a, pair.b),
                 "picture": None
                 if surface.curves is None
-                else embedded(Picture(charts=[chart_of_figure("", pair_figure(surface, effects.unit))])),
+                else packed(Picture(charts=[chart_of_figure("", pair_figure(surface, effects.unit))])),
                 "cells": _cells(surface.first.labels, surface.second.labels, surface.effect),
             }
         )
