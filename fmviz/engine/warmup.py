@@ -62,7 +62,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
     """Compile or load the kernels for a run of `problem` with `method`, on a few of its rows.
 
     This keeps compile time out of solver time. The kernels depend on the choices and switches of the solver,
-    and on all settings of model, loss and penalty except floats.
+    and on all settings of model, loss and penalty except floats and lists.
     """
     deciding = [spec.name for spec in method.params if spec.kind in ("choice", "bool")]
     choices = {name: method.settings[name] for name in deciding}
@@ -70,7 +70,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
     layout, dtype, penalty = problem.design.layout, problem.design.dtype, problem.penalty.chosen
     bound = (problem.loss, penalty, problem.model)
     kernels = (
-        (each.name, *(each.settings[spec.name] for spec in each.params if spec.kind != "float"))
+        (each.name, *(each.settings[spec.name] for spec in each.params if spec.kind not in ("float", "list")))
         for each in bound
     )
     key = (layout, *kernels, weighted, dtype, method.name, *choices.values())
