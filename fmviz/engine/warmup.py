@@ -46,7 +46,7 @@ def sample_of(problem: Problem, rng: np.random.Generator) -> Problem:
         problem,
         design=problem.design.part(rows, features),
         target=replace(problem.target, values=problem.y[rows]),
-        penalty=model.bind(penalty, 2),
+        penalty=model.bind(penalty.of_features(features), 2),
         rank=2,
         lambda_w=0.1,
         lambda_p=0.0 if model.multi_output else 0.1,
