@@ -320,8 +320,9 @@ class Design:
         part = Design(self.matrix[rows][:, features], self.dtype)
         part.storage = self.storage
         if self.storage is not DENSE:
-            values = np.empty(0) if self.storage is BINARY else part.matrix.data
-            part.columns = part.columns._replace(data=values)
+            part.columns = part.columns._replace(
+                data=np.empty(0) if self.storage is BINARY else part.matrix.data
+            )
         if self.partners is None:
             part.partners = None
         return part

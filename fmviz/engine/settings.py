@@ -77,8 +77,8 @@ class ParamSpec:
         if isinstance(item, str):
             return str(item)
         if isinstance(item, numbers.Real) or nested:
-            check = whole_number if isinstance(item, numbers.Integral) else finite_number
-            return check(f"An item of {self.name}", item, self.low, self.high)
+            number = whole_number if isinstance(item, numbers.Integral) else finite_number
+            return number(f"An item of {self.name}", item, self.low, self.high)
         return self._items(item, nested=True)
 
 

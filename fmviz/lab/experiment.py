@@ -60,13 +60,7 @@ def changed_of(value: Any) -> dict[str, Any]:
 
 def _check_writable(owner: str, value: Any) -> None:
     """Raise ValueError if the value of a setting in `OWNERS` is not determined by its name and parameters."""
-    if isinstance(value, str | DataChoice):
-        return
-    try:
-        same = OWNERS[owner](value.name, changed_of(value)) == value
-    except ValueError:
-        same = False
-    if not same:
+    if not isinstance(value, str | DataChoice) and OWNERS[owner](value.name, changed_of(value)) != value:
         raise ValueError(
             f"{owner} = {value!r} cannot be stored: its name {value.name!r} and its parameters do not "
             "determine it. Register its class, and declare every field by `fmviz.engine.settings.setting`."

@@ -274,8 +274,9 @@ def param(
     if spec.kind == "list":
         # Lists come from links and programs. Without a key, the text follows the value.
         if settings[name] and settings.shows(name, label):
-            text = TYPES[spec.kind].to_text(settings[name])
-            st.text_input(label, text, help=help or spec.help or None, disabled=True)
+            st.text_input(
+                label, TYPES[spec.kind].to_text(settings[name]), help=help or spec.help, disabled=True
+            )
         return settings[name]
     if spec.kind == "choice":
         common["format_func"] = lambda value: (labels or {}).get(value, title_of(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import whole_number
 from ..settings import setting
 from .base import MatrixView, Penalty, unit_rows
+from .l21 import L21
 from .operators.matrix import shrink_groups
 
 
@@ -53,69 +54,30 @@ class Group(Penalty):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        nested = [isinstance(group, tuple) for group in self.groups]
-        if any(nested):
-            if not all(nested):
-                raise ValueError(
-                    "groups mixes groups with lists of features; give the group of every feature, or one "
-                    "list of features per group."
-                )
-            members = [whole_number("A feature in groups", j, 0) for group in self.groups for j in group]
-            if len(set(members)) < len(members):
-                twice = max(members, key=members.count)
-                raise ValueError(f"groups lists feature {twice} twice; a feature is in one group at most.")
-
-    @cached_property
-    def _listed(self) -> np.ndarray:
-        """The groups of the first features, as numbers 0, 1, …."""
-        if not self.groups or not isinstance(self.groups[0], tuple):
-            return _numbered(self.groups)
-        names: list[Hashable] = [(j,) for j in range(1 + max(max(g, default=-1) for g in self.groups))]
-        for number, group in enumerate(self.groups):
-            for j in group:
-                names[j] = number
-        return _numbered(names)
-
-    def _numbers(self, d: int) -> np.ndarray:
-        """Return the groups of d features, as numbers 0, 1, …."""
-        if (n := self._listed.size) > d:
-            raise ValueError(f"groups of the group lasso lists {n:,} features, but X has {d:,}.")
-        alone = np.arange(d - n) + self._listed.max(initial=-1) + 1
-        return np.concatenate([self._listed, alone])
+        _numbers(self.groups)
 
     def for_features(self, groups: Sequence[Hashable]) -> Group:
-        """Return the group lasso of these groups, or itself if its groups were chosen or all are single."""
-        d = len(groups)
-        if not self.groups:
-            return self if len(set(groups)) == d else replace(self, groups=tuple(groups))
-        self._numbers(d)
-        if not isinstance(self.groups[0], tuple) and len(self.groups) < d:
-            raise ValueError(
-                f"groups of the group lasso has {len(self.groups):,} items, but X has {d:,} features; give "
-                "one group per feature, or lists of features."
-            )
-        return self
+        """Return the group lasso of these groups, or of those that were chosen, one for each feature."""
+        if self.groups:
+            numbers = _numbers(self.groups, len(groups))
+            return replace(self, groups=tuple(numbers)) if isinstance(self.groups[0], tuple) else self
+        return self if len(set(groups)) == len(groups) else replace(self, groups=tuple(groups))
 
     def of_features(self, features: np.ndarray) -> Group:
-        d = max(self._listed.size, int(features.max(initial=-1)) + 1)
-        return replace(self, groups=tuple(self._numbers(d)[features]))
+        """Return the group lasso of some features; those without a group are groups by themselves."""
+        n = len(self.groups)
+        groups = tuple(self.groups[j] if j < n else f"feature {j}" for j in features)
+        return replace(self, groups=groups) if n else self
 
     def _blocks(self, P: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the number of the group of every row, and of all groups √|g|, norms, and P over the norms.
-
-        Norms are first scaled by powers of two, which prevents overflow and underflow.
-        """
-        numbers = self._numbers(len(P))
+        """Return the number of the group of every row; √|g| and the norm of every group; and P over norms."""
+        numbers = _numbers(self.groups, len(P))
         rows, unit = unit_rows(P)
-        sizes = rows[:, 0]
-        largest = np.zeros(numbers.max(initial=-1) + 1)
-        np.maximum.at(largest, numbers, sizes)
-        exponent = np.frexp(largest)[1]
-        scaled = np.ldexp(sizes, -exponent[numbers])
-        norms = np.sqrt(np.bincount(numbers, np.square(scaled), largest.size))
-        share = np.divide(scaled, norms[numbers], out=np.zeros_like(scaled), where=scaled > 0.0)
         weights = np.sqrt(np.bincount(numbers))
-        return numbers, weights, np.ldexp(norms, exponent), share[:, None] * unit
+        norms = np.zeros_like(weights)
+        np.hypot.at(norms, numbers, rows[:, 0])
+        share = np.divide(rows, norms[numbers, None], out=np.zeros_like(rows), where=rows > 0.0)
+        return numbers, weights, norms, share * unit
 
     def value(self, P: np.ndarray) -> float:
         """Return the sum of the weighted norms of the groups."""
@@ -126,8 +88,7 @@ class Group(Penalty):
         """Shrink the norm of every group by `strength`·√|g|."""
         numbers, weights, norms, _ = self._blocks(P)
         new = np.maximum(norms - strength * weights, 0.0)
-        factors = np.divide(new, norms, out=np.zeros_like(norms), where=norms > 0.0)
-        return factors[numbers, None] * P
+        return np.divide(new, norms, out=np.zeros_like(norms), where=norms > 0.0)[numbers, None] * P
 
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection onto strength·∂Ω(Q), a ball for a group that is 0."""
@@ -140,13 +101,44 @@ class Group(Penalty):
         return weights[numbers, None] * unit
 
     @property
-    def matrix(self) -> MatrixView:
+    def matrix(self) -> MatrixView | None:
         """The operator, with the groups as its parameters."""
-        numbers = self._listed
+        if not self.groups:
+            return L21.matrix
+        numbers = _numbers(self.groups)
         return MatrixView(self.name, shrink_groups, theta=(numbers, np.sqrt(np.bincount(numbers))))
 
 
-def _numbered(groups: Sequence[Hashable]) -> np.ndarray:
-    """Return the numbers 0, 1, … of groups, in the order of their first features."""
-    order = {group: number for number, group in enumerate(dict.fromkeys(groups))}
-    return np.array([order[group] for group in groups], dtype=np.int64)
+@lru_cache(16)
+def _numbers(groups: tuple[Any, ...], d: int | None = None) -> np.ndarray:
+    """Return the groups of d features as numbers 0, 1, …; by default of as many features as have one.
+
+    Raises
+    ------
+    ValueError
+        If they are not the groups of d features.
+    """
+    each: Sequence[Hashable] = groups
+    if not groups:
+        each = range(d or 0)
+    elif any(isinstance(group, tuple) for group in groups):
+        if not all(isinstance(group, tuple) for group in groups):
+            raise ValueError(
+                "groups mixes groups with lists of features; give the group of every feature, or one list of "
+                "features per group."
+            )
+        members = [whole_number("A feature in groups", j, 0) for group in groups for j in group]
+        if len(set(members)) < len(members):
+            raise ValueError(
+                f"groups lists feature {max(members, key=members.count)} twice; a feature is in one group at "
+                "most."
+            )
+        place = {j: number for number, group in enumerate(groups) for j in group}
+        each = [place.get(j, (j,)) for j in range(max([d or 0, *(j + 1 for j in members)]))]
+    if d is not None and len(each) != d:
+        raise ValueError(
+            f"groups of the group lasso are those of {len(each):,} features, but there are {d:,}; give one "
+            "group per feature, or lists of features."
+        )
+    order = {group: number for number, group in enumerate(dict.fromkeys(each))}
+    return np.array([order[group] for group in each], dtype=np.int64)

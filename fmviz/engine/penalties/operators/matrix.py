@@ -34,11 +34,6 @@ def row_norms(M, norms):
 
 
 @jitable
-def shrink_factor(norm, threshold):
-    return max(norm - threshold, 0.0) / norm if norm > 0.0 else 0.0
-
-
-@jitable
 def set_norms(M, norms, new):
     """Rescale every row of P to a new norm; overwrites `norms`."""
     for j in range(M.shape[1]):
@@ -61,22 +56,19 @@ def shrink_norms(M, strength, theta, work):
 
 @jitable
 def shrink_groups(M, strength, theta, work):
-    """Shrink the norm of every block of rows of P; rows without a number are blocks by themselves."""
+    """Shrink the norm of every block of rows of P; theta has the blocks of the rows, and their weights."""
     numbers, weights = theta
-    n, factors, alone = numbers.size, work[0], work[1]
-    factors[: weights.size] = 0.0
-    alone[n : M.shape[1]] = 0.0
+    factors = work[0, : weights.size]
+    factors[:] = 0.0
     for s in range(M.shape[0]):
-        for j in range(n):
+        for j in range(M.shape[1]):
             factors[numbers[j]] += M[s, j] * M[s, j]
-        for j in range(n, M.shape[1]):
-            alone[j] += M[s, j] * M[s, j]
     for g in range(weights.size):
-        factors[g] = shrink_factor(sqrt(factors[g]), strength * weights[g])
-    for j in range(M.shape[1]):
-        factor = factors[numbers[j]] if j < n else shrink_factor(sqrt(alone[j]), strength)
-        for s in range(M.shape[0]):
-            M[s, j] *= factor
+        size = sqrt(factors[g])
+        factors[g] = max(size - strength * weights[g], 0.0) / size if size > 0.0 else 0.0
+    for s in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            M[s, j] *= factors[numbers[j]]
 
 
 def of_columns(prox: Callable[..., None]) -> Callable[..., None]:
