@@ -103,16 +103,14 @@ def test_columns_of_a_table_are_in_or_out():
 
 
 def test_estimators_take_groups():
-    problem = one_hot_problem()
-    X, y = problem.design.matrix, problem.y
+    X, y = one_hot_problem().design.matrix, one_hot_problem().y
     for groups in (np.array(NUMBERED), [list(g) for g in COLUMNS]):
         machine = fmviz.FactorizationMachineRegressor(
             regularizer=fmviz.penalties.Group(groups), lambda_sparse=0.02, random_state=0, rank=2
         ).fit(X, y)
         live = machine.P_.any(axis=1)
         assert [live[list(g)].all() for g in COLUMNS] == [live[list(g)].any() for g in COLUMNS]
-        assert live.any()
-        assert not live.all()
+        assert live.any() != live.all()
     inhomogeneous = fmviz.FactorizationMachineRegressor(
         model=fmviz.models.PolynomialNetwork(coefficients="ones"),
         augment=True,
@@ -134,6 +132,7 @@ def test_estimators_take_groups():
             "groups of the group lasso are those of 3 features, but there are 7; give one group per feature",
         ),
         ((*NUMBERED, 1), "are those of 8 features, but there are 7"),
+        (((10**15,),), "are those of 1,000,000,000,000,001 features, but there are 7"),
         (((7,),), "are those of 8 features, but there are 7"),
         ("abc", "groups = 'abc' is not a list of numbers or names"),
     ],

@@ -169,6 +169,5 @@ def test_the_warm_up_solves_rows_of_the_problem(monkeypatch):
     start = problem.start(0.1, np.random.default_rng(2))
     ends = [list(iterate(problem, "pcd", Budget(epochs=2), start=start))[-1] for _ in range(2)]
     assert np.array_equal(ends[0].parameters.P, ends[1].parameters.P)
-    assert sizes[0] == 50_000
-    assert len(sizes) == 2
+    assert (len(sizes), sizes[0]) == (2, 50_000)
     assert sizes[1] <= 128

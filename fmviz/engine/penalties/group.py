@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -65,9 +66,10 @@ class Group(Penalty):
 
     def of_features(self, features: np.ndarray) -> Group:
         """Return the group lasso of some features; those without a group are groups by themselves."""
-        n = len(self.groups)
-        groups = tuple(self.groups[j] if j < n else f"feature {j}" for j in features)
-        return replace(self, groups=groups) if n else self
+        old = self.groups
+        return replace(
+            self, groups=tuple(old[j] if j < len(old) else f"feature {j}" for j in features if old)
+        )
 
     def _blocks(self, P: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return the number of the group of every row; √|g| and the norm of every group; and P over norms."""
@@ -111,34 +113,31 @@ class Group(Penalty):
 
 @lru_cache(16)
 def _numbers(groups: tuple[Any, ...], d: int | None = None) -> np.ndarray:
-    """Return the groups of d features as numbers 0, 1, …; by default of as many features as have one.
+    """Return the groups of d features as numbers 0, 1, …; without d, of features with a group each.
 
     Raises
     ------
     ValueError
         If they are not the groups of d features.
     """
-    each: Sequence[Hashable] = groups
-    if not groups:
-        each = range(d or 0)
-    elif any(isinstance(group, tuple) for group in groups):
+    each: Sequence[Hashable] = groups or range(d or 0)
+    size = len(each)
+    if any(isinstance(group, tuple) for group in groups):
         if not all(isinstance(group, tuple) for group in groups):
             raise ValueError(
                 "groups mixes groups with lists of features; give the group of every feature, or one list of "
                 "features per group."
             )
-        members = [whole_number("A feature in groups", j, 0) for group in groups for j in group]
-        if len(set(members)) < len(members):
-            raise ValueError(
-                f"groups lists feature {max(members, key=members.count)} twice; a feature is in one group at "
-                "most."
-            )
+        counts = Counter(whole_number("A feature in groups", j, 0) for group in groups for j in group)
+        if twice := [j for j, count in counts.items() if count > 1]:
+            raise ValueError(f"groups lists feature {twice[0]} twice; a feature is in one group at most.")
         place = {j: number for number, group in enumerate(groups) for j in group}
-        each = [place.get(j, (j,)) for j in range(max([d or 0, *(j + 1 for j in members)]))]
-    if d is not None and len(each) != d:
+        size = max(d or 0, max(place, default=-1) + 1)
+        each = [place.get(j, (j,)) for j in range(d or 0)]
+    if d is not None and size != d:
         raise ValueError(
-            f"groups of the group lasso are those of {len(each):,} features, but there are {d:,}; give one "
-            "group per feature, or lists of features."
+            f"groups of the group lasso are those of {size:,} features, but there are {d:,}; give one group "
+            "per feature, or lists of features."
         )
     order = {group: number for number, group in enumerate(dict.fromkeys(each))}
     return np.array([order[group] for group in each], dtype=np.int64)
