@@ -32,8 +32,9 @@ def one_hot_problem(n: int = 80, **more) -> Problem:
     for g, level in zip(COLUMNS, levels, strict=True):
         X[np.arange(n), np.array(g)[level]] = 1.0
     y = 4.0 * (levels[0] == 1) * (levels[1] == 0) + 0.1 * rng.normal(size=n)
-    settings = {"penalty": Group(COLUMNS), "rank": 2, "lambda_w": 0.01, "lambda_p": 0.01} | more
-    return Problem.build(X, y, **settings)
+    return Problem.build(
+        X, y, **{"penalty": Group(COLUMNS), "rank": 2, "lambda_w": 0.01, "lambda_p": 0.01, **more}
+    )
 
 
 @pytest.mark.parametrize("groups", GROUPS, ids=repr)
@@ -52,8 +53,7 @@ def test_forms_of_groups_are_one_penalty(groups, rng):
             view.shrink(M, strength, view.theta, np.empty((3, 7)))
             assert pytest.approx(Q, rel=1e-12) == M.T
         assert pytest.approx(fmviz.prox(L21(), P, strength), rel=1e-12) == fmviz.prox(Group(), P, strength)
-    some = penalty.for_features(range(7)).of_features(np.array([0, 2, 3])).groups
-    assert some[0] == some[2] != some[1]
+    assert len({*penalty.for_features(range(7)).of_features(np.array([0, 2, 3])).groups}) == 2
 
 
 def test_the_objective_is_lowest_in_every_group_by_a_generic_solver():

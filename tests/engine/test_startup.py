@@ -166,8 +166,10 @@ def test_the_warm_up_solves_rows_of_the_problem(monkeypatch):
     X = scipy.sparse.random_array((400, 50_000), density=1e-4, rng=np.random.default_rng(0))
     y = np.random.default_rng(1).poisson(4.0, 400) + 3.0
     problem = Problem.build(X, y, loss=OfCounts(), penalty="l1", rank=1, lambda_sparse=0.1)
-    start = problem.start(0.1, np.random.default_rng(2))
-    ends = [list(iterate(problem, "pcd", Budget(epochs=2), start=start))[-1] for _ in range(2)]
+    ends = [
+        list(iterate(problem, "pcd", Budget(2), init_scale=0.1, rng=np.random.default_rng(2)))[-1]
+        for _ in range(2)
+    ]
     assert np.array_equal(ends[0].parameters.P, ends[1].parameters.P)
-    assert (len(sizes), sizes[0]) == (2, 50_000)
-    assert sizes[1] <= 128
+    first, sample, second = sizes
+    assert sample <= 128 < first == second == 50_000
