@@ -95,8 +95,9 @@ class Group(Penalty):
     def residual(self, G: np.ndarray, Q: np.ndarray, strength: float) -> np.ndarray:
         """Return G minus its projection onto strength·∂Ω(Q), a ball for a group that is 0."""
         numbers, _, norms, _ = self._blocks(Q)
-        live = norms[numbers, None] > 0.0
-        return np.where(live, G - strength * self.subgradient(Q), self.prox(G, strength))
+        return np.where(
+            norms[numbers, None] > 0.0, G - strength * self.subgradient(Q), self.prox(G, strength)
+        )
 
     def subgradient(self, P: np.ndarray) -> np.ndarray:
         numbers, weights, _, unit = self._blocks(P)
