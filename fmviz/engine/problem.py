@@ -145,7 +145,8 @@ class Problem(Formulation):
         """
         design = X if isinstance(X, Design) else Design(X)
         rank = whole_number("rank", rank, 0, 10_000)
-        formulation = Formulation.build(model, penalty, loss, rank)
+        omega = get_penalty(penalty).for_features(range(design.n_features))
+        formulation = Formulation.build(model, omega, loss, rank)
         chosen, criterion = formulation.model, formulation.loss
         target = _target(y, design.n_samples, criterion, chosen)
         design.check_size()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from .errors import finite_number, one_of, whole_number
 
-Kind = Literal["float", "int", "choice", "bool"]
+Kind = Literal["float", "int", "choice", "bool", "list"]
 
 SMALL, LARGE = 1e-300, 1e300
 """Bounds of settings that have the units of X and y."""
@@ -22,12 +24,13 @@ class ParamSpec:
     ----------
     name : str
         The keyword.
-    kind : {"float", "int", "choice", "bool"}
-        The type of its values.
+    kind : {"float", "int", "choice", "bool", "list"}
+        The type of its values. A list is a tuple of numbers and names, or of tuples of these; arrays and
+        lists are converted.
     default : object
         The default value.
     low, high : float, optional
-        Inclusive bounds of a number.
+        Inclusive bounds of a number, or of all numbers of a list.
     choices : tuple of str
         The allowed values of a choice.
     log : bool
@@ -58,7 +61,25 @@ class ParamSpec:
             return bool(value)
         if self.kind == "int":
             return whole_number(self.name, value, self.low, self.high)
+        if self.kind == "list":
+            return self._items(value)
         return finite_number(self.name, value, self.low, self.high)
+
+    def _items(self, value: Any, nested: bool = False) -> tuple[Any, ...]:
+        items = getattr(value, "tolist", lambda: value)()
+        if not isinstance(items, list | tuple):
+            raise ValueError(
+                f"{self.name} = {reprlib.repr(value)} is not a list of numbers or names, or of such lists."
+            )
+        return tuple(self._item(item, nested) for item in items)
+
+    def _item(self, item: Any, nested: bool) -> Any:
+        if isinstance(item, str):
+            return str(item)
+        if isinstance(item, numbers.Real) or nested:
+            number = whole_number if isinstance(item, numbers.Integral) else finite_number
+            return number(f"An item of {self.name}", item, self.low, self.high)
+        return self._items(item, nested=True)
 
 
 def check_params(owner: str, specs: Iterable[ParamSpec], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,9 +127,9 @@ def setting(
 ) -> Any:
     """Declare a field of a `Bound` class by its default and its `ParamSpec`.
 
-    The kind is derived from the default: choice, bool, integer or float.
+    The kind is derived from the default: choice, bool, integer, float or list.
     """
-    kinds: dict[type, Kind] = {str: "choice", bool: "bool", int: "int", float: "float"}
+    kinds: dict[type, Kind] = {str: "choice", bool: "bool", int: "int", float: "float", tuple: "list"}
     return declared(ParamSpec("", kinds[type(default)], default, low, high, choices, log, symbol, help))
 
 

@@ -135,7 +135,11 @@ class ModelEstimator(SparseInput, ABC):
         """
         # The settings are checked before the data.
         about, n_dummies, kept = self._problem_arguments(), self._dummies(), None
-        if not all_features:
+        d, omega = X.shape[1], about["penalty"]
+        if omega.settings.get("groups"):
+            about["penalty"] = omega.for_features(range(d)).of_features(np.arange(d + n_dummies))
+        elif not all_features:
+            # Groups are weighted by their sizes, empty features included.
             X, kept = drop_empty_features(X, about["model"], about["rank"], n_dummies)
         if self._merges_rows:
             X, target, sample_weight = merged_rows(X, target, sample_weight)

@@ -58,6 +58,15 @@ def changed_of(value: Any) -> dict[str, Any]:
     return {name: new for name, (new, default) in sorted(given.items()) if new != default}
 
 
+def _check_writable(owner: str, value: Any) -> None:
+    """Raise ValueError if the value of a setting in `OWNERS` is not determined by its name and parameters."""
+    if not isinstance(value, str | DataChoice) and OWNERS[owner](value.name, changed_of(value)) != value:
+        raise ValueError(
+            f"{owner} = {value!r} cannot be stored: its name {value.name!r} and its parameters do not "
+            "determine it. Register its class, and declare every field by `fmviz.engine.settings.setting`."
+        )
+
+
 # Omitted from JSON at their defaults: digests of stored runs are hashes of the JSON.
 _OPTIONAL = ("start", "caps")
 
@@ -153,6 +162,7 @@ class Experiment:
             value = getattr(self, spec.name)
             if spec.name in OWNERS:
                 value = OWNERS[spec.name](spec.check(value)) if isinstance(value, str) else value
+                _check_writable(spec.name, value)
             else:
                 value = spec.check(value)
             object.__setattr__(self, spec.name, value)

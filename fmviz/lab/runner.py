@@ -93,13 +93,13 @@ def _rows(source: DataChoice, share: float, seed: int) -> Split:
     return dataset, (Design(dataset.X[train]), dataset.y[train]), kept, rows
 
 
-def problem_of(experiment: Experiment, design: Design, y: Any) -> Problem:
-    """Return the objective of an experiment on some rows."""
+def problem_of(experiment: Experiment, dataset: Dataset, design: Design, y: np.ndarray) -> Problem:
+    """Return the objective of an experiment on some rows of a data set."""
     return Problem.build(
         design,
-        y,
+        dataset.target_of(y),
         loss=experiment.loss,
-        penalty=experiment.regularizer,
+        penalty=experiment.regularizer.for_features(dataset.groups),
         model=experiment.model,
         # Linear models, of rank 0, are not supported.
         rank=whole_number("rank", experiment.rank, 1, 10_000),
@@ -155,7 +155,7 @@ class Run:
         share = experiment.validation
         key = experiment.dataset, share, (experiment.seed if share else 0)
         dataset, train, held_out, rows = _splits.get(key, lambda: _rows(*key))
-        problem = problem_of(experiment, train[0], dataset.target_of(train[1]))
+        problem = problem_of(experiment, dataset, *train)
         return cls(experiment, dataset, problem, held_out, rows, Schedule(experiment.changes))
 
     @property
@@ -424,7 +424,7 @@ def prepare(
             f"{dataset.target_name!r} is numeric. Choose the squared or the Huber loss."
         )
     X, y = dataset.X, dataset.y
-    problem = problem_of(experiment, Design(X[train]), dataset.target_of(y[train]))
+    problem = problem_of(experiment, dataset, Design(X[train]), y[train])
     held_out = np.empty(0, dtype=int) if held_out is None else held_out
     kept = (Design(X[held_out]), y[held_out]) if held_out.size else None
     return Run(experiment, dataset, problem, kept, (train, held_out)).with_caps(find=found_caps.find)

@@ -38,10 +38,23 @@ def _unless_wrong(read: Callable[[str], Any]) -> Callable[[str], Any]:
     def from_text(text: str) -> Any:
         try:
             return read(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
 
     return from_text
+
+
+_LONGEST = 1_500
+
+
+def _list_to_text(value: tuple[Any, ...]) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if len(text) > _LONGEST:
+        raise ValueError(
+            f"The list {text[:20]}… has {len(text):,} characters, but a link holds at most {_LONGEST:,} of a "
+            "setting. Copy the run as Python, or save its JSON, instead."
+        )
+    return text
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,7 @@ TYPES: dict[str, ValueType] = {
     "float": ValueType(repr, _unless_wrong(float)),
     "choice": ValueType(),
     "text": ValueType(),
+    "list": ValueType(_list_to_text, _unless_wrong(json.loads)),
     # "none" is the empty choice; a missing parameter means the default.
     "choices": ValueType(
         lambda value: ",".join(value) or "none",
@@ -83,11 +97,11 @@ TYPES: dict[str, ValueType] = {
 }
 """Conversions by kind of setting: those of `fmviz.engine.settings.ParamSpec` and of pages."""
 
-_KINDS = {bool: "bool", int: "int", float: "float"}
+_KINDS = {bool: "bool", int: "int", float: "float", tuple: "list"}
 
 
 def to_query(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return settings (strings, numbers and booleans) as query parameters of a link."""
+    """Return settings as query parameters of a link; raises ValueError for lists that are too long."""
     return {name: TYPES[_KINDS.get(type(value), "text")].to_text(value) for name, value in settings.items()}
 
 

@@ -22,6 +22,7 @@ from fmviz.figures.operators import power
 from fmviz.lab.background.task import Task
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.runs.program import with_header
+from fmviz.lab.values import TYPES
 from fmviz.metrics import COLUMNS, METRICS, Metric
 from fmviz.typography import typeset, without_markup
 from fmviz.ui.settings.state import Settings, Several, Text
@@ -270,6 +271,13 @@ def param(
     spec = settings.spec(name)
     if spec.kind == "bool":
         return control(settings, name, st.toggle, label, **common)
+    if spec.kind == "list":
+        # Lists come from links and programs. Without a key, the text follows the value.
+        if settings[name] and settings.shows(name, label):
+            st.text_input(
+                label, TYPES[spec.kind].to_text(settings[name]), help=help or spec.help, disabled=True
+            )
+        return settings[name]
     if spec.kind == "choice":
         common["format_func"] = lambda value: (labels or {}).get(value, title_of(value))
         if style == "auto" and len(spec.choices) <= 4:

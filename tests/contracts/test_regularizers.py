@@ -21,6 +21,7 @@ from fmviz.engine.penalties import (
     PENALTIES,
     TI,
     ElasticNet,
+    Group,
     OmegaCS,
     OmegaTI,
     Penalty,
@@ -47,7 +48,7 @@ SEPARABLE = [penalty for penalty in READINGS if penalty.separable]
 def omega(penalty: Penalty, P: np.ndarray) -> float:
     if penalty == TI(axis="rows"):
         return slow_fm.omega("ti_rows", P)
-    given = penalty.settings if penalty.name.endswith(("_power", "elastic_net", "mcp")) else {}
+    given = penalty.settings if penalty.name.endswith(("_power", "elastic_net", "mcp", "group")) else {}
     return slow_fm.omega(penalty.name, P, **given)
 
 
@@ -71,8 +72,10 @@ def random_strength(rng: np.random.Generator, penalty: Penalty, P: np.ndarray) -
     # Extreme strengths only where neither strength nor result leaves the range of doubles.
     if rng.random() < 0.2 and 1e-100 < np.abs(P).max() < 1e100:
         strength = 10.0 ** rng.uniform(-30, 30)
-    # ℓ1, ℓ2,1 and the elastic net shrink by an absolute amount: choose it near the entries.
-    return strength * float(np.abs(P).max()) if isinstance(penalty, L1 | L21 | ElasticNet) else strength
+    # ℓ1, ℓ2,1, the elastic net and the group lasso shrink by an absolute amount: choose it near the entries.
+    return (
+        strength * float(np.abs(P).max()) if isinstance(penalty, L1 | L21 | ElasticNet | Group) else strength
+    )
 
 
 @pytest.mark.parametrize("penalty", EXACT, ids=repr)
@@ -232,6 +235,7 @@ def test_thresholds_match_the_views(penalty, rng):
     [
         *((name, {}) for name in ("l1", "l21", "ti", "cs", "l2", "ti_power", "cs_power")),
         *(("elastic_net", {"rho": rho}) for rho in (0.1, 0.5, 0.9)),
+        ("group", {"groups": ((0, 4), (1, 2, 5), (3,))}),
     ],
 )
 def test_convex_operators_agree_with_a_generic_solver(name, params):

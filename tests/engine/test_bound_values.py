@@ -20,7 +20,7 @@ from fmviz.engine.models import MODELS, HigherOrder, get_model
 from fmviz.engine.penalties import L1, PENALTIES, TI, EntryView, OmegaStar, get_penalty
 from fmviz.engine.penalties._coupled import entry_penalty
 from fmviz.engine.problem import Problem
-from fmviz.engine.settings import setting
+from fmviz.engine.settings import ParamSpec, setting
 from fmviz.engine.solvers import APGD, PCD, SOLVERS, get_solver
 
 VALUES = [
@@ -32,6 +32,7 @@ VALUES = [
     OmegaStar(prox_steps=3),
     HigherOrder(order=5),
 ]
+LISTS = ParamSpec("items", "list", (), low=0)
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 5))
 Y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=20)
@@ -71,6 +72,20 @@ def test_values_can_be_compared_hashed_pickled_and_not_written_to(value):
             setattr(value, name, getattr(value, name))
 
 
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        (np.array([0, 1, 1]), (0, 1, 1)),
+        ([[0, 2], (1,)], ((0, 2), (1,))),
+        (np.array(["a", "b"]), ("a", "b")),
+        (("a", 1, 2.5, ["b"]), ("a", 1, 2.5, ("b",))),
+    ],
+)
+def test_lists_become_tuples(given, value):
+    assert LISTS.check(given) == value
+    assert hash(LISTS.check(given)) == hash(value)
+
+
 # ------------------------------------------------------------------------------------------------- refusals
 
 
@@ -97,6 +112,11 @@ def test_values_can_be_compared_hashed_pickled_and_not_written_to(value):
         (lambda: HigherOrder(order=2.5), "order = 2.5 must be a whole number"),
         (lambda: get_model("convex_fm", {"diagonal": "yes"}), "diagonal = 'yes' is neither True nor False"),
         (lambda: PCD(anderson=-1), "anderson = -1 must be a whole number"),
+        (lambda: LISTS.check("abc"), "items = 'abc' is not a list of numbers or names, or of such lists"),
+        (lambda: LISTS.check([0, np.nan]), "An item of items = nan must be a finite number of at least 0"),
+        (lambda: LISTS.check([True]), "An item of items = True must be a whole number"),
+        (lambda: LISTS.check([[0, -1]]), "An item of items = -1 must be a whole number of at least 0"),
+        (lambda: LISTS.check([[[0]]]), r"An item of items = \[0\] must be a finite number"),
         # Parameters beside a value.
         (
             lambda: get_loss(Huber(2), {"delta": 3}),

@@ -9,7 +9,7 @@ import pytest
 
 from fmviz.engine.losses import Huber
 from fmviz.engine.models import MODELS
-from fmviz.engine.penalties import TI
+from fmviz.engine.penalties import L1, TI
 from fmviz.engine.solvers import PBCDLineSearch
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import DATASETS
@@ -80,6 +80,15 @@ def test_bad_links_are_mended_and_said():
 def test_bad_json_gets_a_sentence(text, words):
     with pytest.raises(ValueError, match=words):
         Experiment.from_json(text)
+
+
+class Unregistered(L1):
+    """A penalty that no name brings back."""
+
+
+def test_what_cannot_be_written_is_refused():
+    with pytest.raises(ValueError, match=r"regularizer = Unregistered\(\) cannot be stored: its name 'l1'"):
+        Experiment(regularizer=Unregistered())
 
 
 def test_what_does_not_suit_the_model_is_replaced():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from fmviz.lab.search import sweep_run
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import (
     carry_out,
+    fits_table,
     results,
 )
 from fmviz.lab.store import RunStore
@@ -52,6 +54,12 @@ def test_a_sweep_leaves_every_fit_in_the_store(store):
         assert len(store.trace(fit.run.id)) == 31
     (declared,) = store.database.read("SELECT declaration FROM sweeps WHERE id = 's'")
     assert SweepPlan.from_text(declared["declaration"]) == plan
+
+
+def test_methods_that_differ_by_a_list_are_two():
+    plan = small(methods=[{"regularizer": "group"}, {"regularizer": "group", "regularizer_groups": [[0, 1]]}])
+    run = SimpleNamespace(id="", status="", last={})
+    assert fits_table(plan, [(0, run), (7, run)])["method"].nunique() == 2
 
 
 def test_finished_cells_are_taken_from_the_store(store):

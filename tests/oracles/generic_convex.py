@@ -57,7 +57,9 @@ def _quantile_huber(residual: cvxpy.Expression, tau: float, delta: float) -> cvx
     return ((1.0 - tau) * high + tau * low) / (2.0 * delta)
 
 
-def generic_prox(name: str, P: np.ndarray, strength: float, degree: int = 3, rho: float = 0.5) -> np.ndarray:
+def generic_prox(
+    name: str, P: np.ndarray, strength: float, degree: int = 3, rho: float = 0.5, groups: tuple = ()
+) -> np.ndarray:
     """Solve the operator's problem by a generic interior-point method."""
     Q = cvxpy.Variable(P.shape)
     penalty = {
@@ -65,6 +67,7 @@ def generic_prox(name: str, P: np.ndarray, strength: float, degree: int = 3, rho
         "l2": lambda: cvxpy.sum_squares(Q),
         "elastic_net": lambda: rho * cvxpy.sum(cvxpy.abs(Q)) + (1 - rho) * cvxpy.sum_squares(Q),
         "l21": lambda: cvxpy.sum(cvxpy.norm(Q, 2, axis=1)),
+        "group": lambda: sum(np.sqrt(len(g)) * cvxpy.norm(Q[list(g)], "fro") for g in groups),
         "ti": lambda: cvxpy.sum([cvxpy.square(cvxpy.norm1(Q[:, s])) for s in range(P.shape[1])]),
         "cs": lambda: cvxpy.square(cvxpy.sum(cvxpy.norm(Q, 2, axis=1))),
         "ti_power": lambda: cvxpy.sum([cvxpy.power(cvxpy.norm1(Q[:, s]), degree) for s in range(P.shape[1])]),

@@ -58,14 +58,26 @@ def predict(X: np.ndarray, w: np.ndarray, P: np.ndarray, bias: float) -> np.ndar
 
 
 def omega(
-    name: str, P: np.ndarray, degree: int = 3, axis: str = "columns", rho: float = 0.5, gamma: float = 1.0
+    name: str,
+    P: np.ndarray,
+    degree: int = 3,
+    axis: str = "columns",
+    rho: float = 0.5,
+    gamma: float = 1.0,
+    groups: tuple = (),
 ) -> float:
-    """Every Ω from its definition, by loops; with the parameters of powers, the elastic net and MCP."""
+    """Every Ω from its definition, by loops; with the parameters of those that have some.
+
+    Groups are numbers of the features, or tuples of features; all others are by themselves.
+    """
     d, k = P.shape
     columns = [sum(abs(P[j, s]) for j in range(d)) for s in range(k)]
     rows = [sum(abs(P[j, s]) for s in range(k)) for j in range(d)]
     norms = [np.sqrt(sum(P[j, s] ** 2 for s in range(k))) for j in range(d)]
     pairs = [(i, j) for i in range(d) for j in range(i)]
+    if groups and not isinstance(groups[0], tuple):
+        groups = tuple(tuple(j for j, g in enumerate(groups) if g == name) for name in set(groups))
+    blocks = [*groups, *((j,) for j in range(d) if not any(j in g for g in groups))]
     return {
         "l2": lambda: sum(P[j, s] ** 2 for j in range(d) for s in range(k)),
         "l1": lambda: sum(columns),
@@ -74,6 +86,7 @@ def omega(
             abs(p) - p * p / (2 * gamma) if abs(p) < gamma else gamma / 2 for p in P.ravel().tolist()
         ),
         "l21": lambda: sum(norms),
+        "group": lambda: sum(np.sqrt(len(g) * sum(norms[j] ** 2 for j in g)) for g in blocks),
         "ti": lambda: sum(size**2 for size in columns),
         "ti_rows": lambda: sum(size**2 for size in rows),
         "cs": lambda: sum(norms) ** 2,

@@ -63,6 +63,15 @@ def test_play_trains_to_the_end_and_shows_what_came_out(open_train, manager):
     assert job.view().message in words(app)
 
 
+def test_groups_of_a_link_are_shown_and_stay(open_train):
+    app = open_train(
+        dataset="monks1", level="expert", regularizer="group", regularizer_groups="[[0,1,2],[3]]"
+    )
+    (field,) = [item for item in app.text_input if item.label == "Groups $g$"]
+    assert (field.value, field.disabled) == ("[[0,1,2],[3]]", True)
+    assert address(app)["regularizer_groups"] == field.value
+
+
 def test_rows_are_held_out_by_default_whatever_the_query(open_train):
     app = open_train()
     assert app.session_state["fmviz:train:validation"] == 0.1
@@ -344,7 +353,8 @@ def test_the_model_decides_which_penalties_and_solvers_there_are(open_train, man
     assert not [item for item in app.number_input if item.key == "train_rank"]
     (reason,) = [item.value for item in app.caption if "function of factors P" in item.value]
     assert reason.startswith(
-        r"**ℓ₂², ℓ₂,₁, TI, CS, Ω_TI, Ω_CS, Ω\_\*, TI, order m, CS, order m, Elastic net, MCP**: "
+        r"**ℓ₂², ℓ₂,₁, TI, CS, Ω_TI, Ω_CS, Ω\_\*, TI, order m, CS, order m, Elastic net, MCP, "
+        r"Group lasso**: "
     )
     assert sum("has no factors" in item.value for item in app.caption) == 1
     assert {"136", "17"} <= numbers(app)

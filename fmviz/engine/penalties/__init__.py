@@ -21,6 +21,7 @@ from .omega_star import OmegaStar
 from .powers import PowerTI, PowerCS
 from .elastic_net import ElasticNet
 from .mcp import MCP
+from .group import Group
 # isort: on
 
 PENALTIES: dict[str, Penalty] = registry(Penalty, dict(globals()))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class MatrixView:
         The coefficient of ‖P‖²_F, which the caller adds to λ_p.
     weight : float
         The factor by which the caller multiplies every strength; 0 if Ω is ‖P‖²_F.
-    theta : tuple of float
+    theta : tuple of float or ndarray
         Further parameters of `shrink`.
     lazy : Lazy or None
         The storage of P for steps that visit only a few rows, while all others shrink by an offset common to
@@ -113,7 +113,7 @@ class MatrixView:
     shrink: Callable[..., None]
     quad: float = field(default=0.0, compare=False)
     weight: float = field(default=1.0, compare=False)
-    theta: tuple[float, ...] = field(default=(), compare=False)
+    theta: tuple[Any, ...] = field(default=(), compare=False)
     lazy: Lazy | None = None
     pairs: bool = False
 
@@ -271,6 +271,17 @@ class Penalty(Bound):
             The penalty, or the mathematical reason why there is none. Penalties on single
             entries of P are the same for every order.
         """
+        return self
+
+    def for_features(self, groups: Sequence[Hashable]) -> Self:
+        """Return the penalty for features in these groups, such as columns of a table; one item each.
+
+        Most penalties do not depend on them. Raises ValueError if it has groups of other features.
+        """
+        return self
+
+    def of_features(self, features: np.ndarray) -> Self:
+        """Return the penalty for a subset of features, given by index."""
         return self
 
     def words(self) -> tuple[str, str, str]:

@@ -96,7 +96,7 @@ class Story:
         if self.shared.size:
             return ""
         if not self.thresholded:
-            return "This regularizer has no threshold that keeps entries at exactly zero."
+            return "No threshold of this regularizer keeps a single entry or row at exactly zero."
         said = []
         for row, partner in ((self.first, self.second), (self.second, self.first)):
             wanted = ~row.live & (partner.live if partner.live.any() else not row.live.any())

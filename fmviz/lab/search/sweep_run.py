@@ -239,9 +239,11 @@ def fits_table(plan: SweepPlan, fits: Iterable[tuple[int, StoredRun]]) -> pd.Dat
     rows = []
     for index, run in fits:
         cell = plan.cells[index].to_dict()
-        method = next(
-            (m for m in plan.methods if all(cell.get(name) == value for name, value in m.items())),
-            {},
+        # The settings of one method may include those of another.
+        method = max(
+            (m for m in plan.methods if all(plain(cell.get(n)) == plain(value) for n, value in m.items())),
+            key=len,
+            default={},
         )
         rows.append(
             {

@@ -54,6 +54,23 @@ def shrink_norms(M, strength, theta, work):
     set_norms(M, norms, new)
 
 
+@jitable
+def shrink_groups(M, strength, theta, work):
+    """Shrink the norm of every block of rows of P; theta has the blocks of the rows, and their weights."""
+    numbers, weights = theta
+    factors = work[0, : weights.size]
+    factors[:] = 0.0
+    for s in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            factors[numbers[j]] += M[s, j] * M[s, j]
+    for g in range(weights.size):
+        size = sqrt(factors[g])
+        factors[g] = max(size - strength * weights[g], 0.0) / size if size > 0.0 else 0.0
+    for s in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            M[s, j] *= factors[numbers[j]]
+
+
 def of_columns(prox: Callable[..., None]) -> Callable[..., None]:
     """Return the operator that applies ``prox(p, strength, work, out)`` to every column of P."""
 
