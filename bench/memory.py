@@ -34,16 +34,16 @@ def size_of(X: Any) -> int:
 def measure(shape: str, regularizer: str, solver: str) -> dict[str, Any]:
     """Fit in this process; return the peak memory beyond the previous usage, in bytes."""
     # Imported here: the parent process needs no engine.
-    from fmviz.engine.design import Design
     from fmviz.engine.solvers import get_solver
-    from fmviz.engine.warmup import make_ready, tiny_problem
+    from fmviz.engine.warmup import make_ready
 
     from .epochs import settings
     from .ours import Ours
 
     data = SHAPES[shape]()
-    tiny = tiny_problem(Design(data.X).layout, "squared", regularizer)
-    make_ready(tiny, get_solver(solver, settings(solver)).on(tiny))
+    problem = data.problem(regularizer)
+    make_ready(problem, get_solver(solver, settings(solver)).on(problem))
+    del problem
     before = reset_peak()
     problem = data.problem(regularizer)
     run = Ours(problem, solver, problem.start(data.init_scale, np.random.default_rng(0)), **settings(solver))

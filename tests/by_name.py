@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any
 
 from fmviz.choices import bound
-from fmviz.engine import compatibility, drive, warmup
+from fmviz.engine import compatibility, drive
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.problem import Formulation, Problem
@@ -23,21 +23,6 @@ def build_problem(X: Any, y: Any, **keywords: Any) -> Problem:
     """Return the problem; `keywords` are those of `bound` and of `Problem.build`."""
     named = {name: keywords.pop(name) for name in _NAMED if name in keywords}
     return Problem.build(X, y, **bound(**named), **keywords)
-
-
-def tiny_problem(
-    layout: str,
-    loss: str,
-    regularizer: str,
-    weighted: bool = False,
-    model: str = "fm",
-    model_params: Any = None,
-    dtype: str = "float64",
-    **params: Any,
-) -> Problem:
-    """Return a problem of a few rows; `params` are the regularizer's own parameters."""
-    values = bound(loss, regularizer, model, regularizer_params=params, model_params=model_params)
-    return warmup.tiny_problem(layout, values["loss"], values["penalty"], weighted, values["model"], dtype)
 
 
 def make_solver(name: str, problem: Problem, **settings: Any) -> Any:

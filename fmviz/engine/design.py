@@ -315,6 +315,17 @@ class Design:
         column = np.repeat(np.arange(self.n_features, dtype=first.dtype), np.diff(self.columns.indptr))
         return Partners((first + second)[self.columns.indices] - column, first, second)
 
+    def part(self, rows: np.ndarray, features: np.ndarray) -> Design:
+        """Return some rows and columns, given by index, with the storage of the whole and no other pairs."""
+        part = Design(self.matrix[rows][:, features], self.dtype)
+        part.storage = self.storage
+        if self.storage is not DENSE:
+            values = np.empty(0) if self.storage is BINARY else part.matrix.data
+            part.columns = part.columns._replace(data=values)
+        if self.partners is None:
+            part.partners = None
+        return part
+
     @property
     def layout(self) -> str:
         """A name from `LAYOUTS`, which determines the kernels of a solver."""

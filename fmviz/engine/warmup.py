@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .compatibility import best_solver
 from .counting import used_interactions
-from .design import PAIRS, Design
-from .losses import Loss, VectorLoss, get_loss
-from .models import Model, get_model
-from .penalties import PENALTIES, Penalty, get_penalty
-from .problem import Formulation, Problem
+from .penalties import PENALTIES
+from .problem import Problem
 from .solvers import SOLVERS, Solver, get_solver
-from .target import Target
 
-# The layouts and losses of the data sets in every installation.
-_DESIGNS = (("dense", "squared"), ("dense", "logistic"), ("sparse", "squared"), ("sparse", "logistic"))
+# The size of a sample; 128 columns hold all entries of 64 pairs.
+_ROWS, _COLUMNS = 64, 128
+# The number of rows from which those of a sample are chosen by their targets.
+_DRAWN = 10_000
 
 
 def warm_operators() -> None:
@@ -30,51 +28,38 @@ def warm_operators() -> None:
     used_interactions(P)
 
 
-def tiny_problem(
-    layout: str,
-    loss: str | Loss,
-    penalty: str | Penalty,
-    weighted: bool = False,
-    model: str | Model = "fm",
-    dtype: str = "float64",
-) -> Problem:
-    """Return a problem with a few rows in a layout: dense, sparse, binary or pairs."""
-    rng = np.random.default_rng(0)
-    chosen, omega = get_model(model), get_penalty(penalty)
-    shape = (6, max(3, chosen.least_features))
-    mask = rng.random(shape) < 0.7
-    if layout == PAIRS:
-        mask = np.zeros(shape, dtype=bool)
-        for n in range(6):
-            mask[n, [n % shape[1], (n + 1) % shape[1]]] = True
-    X = np.where(mask, 1.0 if layout in ("binary", PAIRS) else rng.normal(size=shape), 0.0)
-    return Problem.build(
-        Design(X if layout == "dense" else sp.csr_array(X), dtype),
-        _tiny_target(get_loss(loss)),
-        loss=loss,
-        penalty=omega,
-        model=chosen,
+def sample_of(problem: Problem, rng: np.random.Generator) -> Problem:
+    """Return a problem that needs the same kernels: a few rows, some of the features in them, and rank 2.
+
+    The rows cover the range of the target, or its classes. Strengths are those with which no step is skipped.
+    """
+    n, model, penalty = problem.design.n_samples, problem.model, problem.penalty.chosen
+    drawn = rng.choice(n, min(n, _DRAWN), replace=False)
+    different = np.unique(problem.y[drawn].reshape(drawn.size, -1)[:, 0], return_index=True)[1]
+    different = different[np.linspace(0, different.size - 1, _ROWS // 2).astype(int)]
+    rows = np.unique(np.concatenate([drawn[: _ROWS // 2], drawn[different]]))
+    part = problem.design.matrix[rows]
+    features = np.unique(part.nonzero()[1])[:_COLUMNS]
+    if features.size < model.least_features:
+        features = np.union1d(features, np.arange(model.least_features))
+    return replace(
+        problem,
+        design=problem.design.part(rows, features),
+        target=replace(problem.target, values=problem.y[rows]),
+        penalty=model.bind(penalty, 2),
         rank=2,
         lambda_w=0.1,
-        lambda_p=0.0 if chosen.multi_output else 0.1,
-        lambda_sparse=0.0 if omega.smooth or chosen.radius else 0.1,
-        sample_weight=np.arange(1.0, 7.0) if weighted else None,
+        lambda_p=0.0 if model.multi_output else 0.1,
+        lambda_sparse=0.0 if penalty.smooth or model.radius else 0.1,
+        sample_weight=None if problem.sample_weight is None else np.arange(1.0, rows.size + 1.0),
     )
-
-
-def _tiny_target(loss: Loss) -> Target:
-    kinds = loss.kinds if isinstance(loss, VectorLoss) else ()
-    if "class" in kinds or "ordinal" in kinds:
-        return Target.of_labels(np.arange(6) % 3, ordered="ordinal" in kinds)
-    signs = np.where(np.arange(6) % 2 == 0, 1.0, -1.0)
-    return Target.of(np.column_stack([signs, -signs]) if isinstance(loss, VectorLoss) else signs)
 
 
 _ready: set[tuple[Any, ...]] = set()
 
 
 def make_ready(problem: Problem, method: Solver) -> None:
-    """Compile or load the kernels for a run of `problem` with `method`, on a problem with a few rows.
+    """Compile or load the kernels for a run of `problem` with `method`, on a few of its rows.
 
     This keeps compile time out of solver time. The kernels depend on the choices and switches of the solver,
     and on all settings of model, loss and penalty except floats.
@@ -91,22 +76,26 @@ def make_ready(problem: Problem, method: Solver) -> None:
     key = (layout, *kernels, weighted, dtype, method.name, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
-        tiny = tiny_problem(layout, problem.loss, penalty, weighted, problem.model, dtype)
-        trial = get_solver(method.name, choices).on(tiny)
-        start = tiny.start(0.1, rng)
+        sample = sample_of(problem, rng)
+        trial = get_solver(method.name, choices).on(sample)
+        start = sample.start(0.1, rng)
         trial.start(start, rng)
         trial.warm_up()
         trial.close()
-        tiny.objective(start)
-        tiny.model.used_interactions(start)
+        sample.objective(start)
+        sample.model.used_interactions(start)
         _ready.add(key)
 
 
-def warm_training() -> Iterator[str]:
-    """Compile the kernels of the training page; yield a description of each before it is compiled."""
-    for layout, loss in _DESIGNS:
+def warm_training(problems: Iterable[Problem]) -> Iterator[str]:
+    """Compile the kernels of the training page for such problems, with every penalty.
+
+    Yields a description of each combination before it is compiled.
+    """
+    for problem in problems:
         for penalty in PENALTIES.values():
-            solver = best_solver(Formulation.build("fm", penalty, loss))
-            yield " · ".join((SOLVERS[solver].label, penalty.label, f"{loss} loss", f"{layout} data"))
-            problem = tiny_problem(layout, loss, penalty)
-            make_ready(problem, SOLVERS[solver].on(problem))
+            each = replace(problem, penalty=problem.model.bind(penalty, problem.rank))
+            solver = SOLVERS[best_solver(each)]
+            loss, layout = f"{problem.loss.name} loss", f"{problem.design.layout} data"
+            yield " · ".join((solver.label, penalty.label, loss, layout))
+            make_ready(each, solver.on(each))

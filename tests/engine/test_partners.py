@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem, make_solver, tiny_problem
+from by_name import build_problem, make_solver
 from oracles import slow_fm
 from small_data import pairs
 
@@ -13,6 +13,7 @@ from fmviz.engine._jit import python_version
 from fmviz.engine.design import LAYOUTS, Design
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.solvers.kernels.matrix_factorization import add_products, predict_pairs
+from fmviz.engine.warmup import sample_of
 
 D = 9
 RNG = np.random.default_rng(7)
@@ -63,8 +64,16 @@ def test_what_is_no_pair_has_no_partners():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_warm_up_has_problems_of_every_layout(layout):
-    assert tiny_problem(layout, "squared", "ti").design.layout == layout
+def test_the_warm_up_has_the_layout_of_the_problem(layout):
+    X, y = np.tile(pairs(), (50, 1)), RNG.normal(size=2_000)
+    # The layout differs from that of pairs by a row that is not drawn.
+    X[-1] = {"sparse": 0.5, "binary": 1.0}.get(layout, X[-1])
+    problem = build_problem(X if layout == "dense" else sp.csr_array(X), y)
+    sample = sample_of(problem, np.random.default_rng(0))
+    assert (sample.design.layout, problem.design.layout) == (layout, layout)
+    assert sample.design.n_samples <= 64
+    assert sample.y.min() == y.min()
+    assert sample.y.max() == y.max()
 
 
 def test_predictions_are_the_models():

@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
+import scipy.sparse
 from programs import run_afresh
 
-from fmviz.engine import _jit
-from fmviz.engine.warmup import _DESIGNS
+from fmviz.cli import warmup as cli_warmup
+from fmviz.engine import _jit, warmup
+from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.losses.squared import Squared
+from fmviz.engine.models.base import Model
+from fmviz.engine.models.factorization_machine import FactorizationMachine
+from fmviz.engine.problem import Problem
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
@@ -132,8 +140,35 @@ def test_kernels_just_compiled_round_like_those_of_the_cache(tmp_path):
 
 def test_the_warm_up_covers_the_data_sets_of_every_installation(monkeypatch):
     monkeypatch.delenv("FMVIZ_DATA", raising=False)
-    for name in DATASETS:
-        if dataset_spec(name).unavailable() is None:
-            experiment = suggested(name)
-            layout = Run.prepare(experiment).problem.design.layout
-            assert (layout, experiment.loss.name) in _DESIGNS, f"{name}: {layout}, {experiment.loss.name}"
+    runs = {name: suggested(name) for name in DATASETS if dataset_spec(name).unavailable() is None}
+    covered = {
+        name: (Run.prepare(experiment).problem.design.layout, experiment.loss.name)
+        for name, experiment in runs.items()
+    }
+    assert set(covered.values()) == {covered[name] for name in cli_warmup.DATASETS}
+
+
+@dataclass(frozen=True)
+class OfCounts(Squared):
+    """The squared loss, of counts alone."""
+
+    def value(self, f, y):
+        assert (y >= 3.0).all()
+        return super().value(f, y)
+
+
+def test_the_warm_up_solves_rows_of_the_problem(monkeypatch):
+    monkeypatch.setattr(warmup, "_ready", set())
+    sizes = []
+    monkeypatch.setattr(
+        FactorizationMachine, "start", lambda self, d, *args: sizes.append(d) or Model.start(self, d, *args)
+    )
+    X = scipy.sparse.random_array((400, 50_000), density=1e-4, rng=np.random.default_rng(0))
+    y = np.random.default_rng(1).poisson(4.0, 400) + 3.0
+    problem = Problem.build(X, y, loss=OfCounts(), penalty="l1", rank=1, lambda_sparse=0.1)
+    start = problem.start(0.1, np.random.default_rng(2))
+    ends = [list(iterate(problem, "pcd", Budget(epochs=2), start=start))[-1] for _ in range(2)]
+    assert np.array_equal(ends[0].parameters.P, ends[1].parameters.P)
+    assert sizes[0] == 50_000
+    assert len(sizes) == 2
+    assert sizes[1] <= 128
