@@ -34,7 +34,7 @@ from fmviz.lab.interpretation.reading import (
     strongest_features,
 )
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runner import load_dataset, truth_of
+from fmviz.lab.runner import dataset_of, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.search.by_columns import ByColumns
@@ -175,7 +175,7 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     notes = []
     dataset: Dataset | None = None
     try:
-        dataset = load_dataset(experiment.dataset)
+        dataset = dataset_of(experiment)
         name = experiment.dataset.name
         if (upload := library.find(name) if is_upload(name) else None) is not None:
             source = library.profile(upload.file, upload.recipe.reading).source

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,9 +34,13 @@ class Scaling:
 
     def decode(self, scaled: float) -> float:
         """Return the value in the original unit."""
-        added = self.added(scaled)
-        # Overflow gives infinity.
-        return float(np.exp(np.float64(added))) if self.logarithm else added
+        return float(self.decoded(scaled))
+
+    def decoded(self, scaled: Any) -> Any:
+        """Return a value, or an array of them, in the original unit; infinity on overflow."""
+        added = self.mean + self.scale * scaled
+        with np.errstate(over="ignore"):
+            return np.exp(added) if self.logarithm else added
 
     def added(self, scaled: float) -> float:
         """Return the value on the additive scale: the value or its logarithm."""

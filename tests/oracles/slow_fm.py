@@ -20,6 +20,7 @@ LOSS = {
     "squared_hinge": lambda f, y: np.maximum(1.0 - y * f, 0.0) ** 2,
     "huber": lambda f, y: np.where(np.abs(f - y) <= 1.0, 0.5 * (f - y) ** 2, np.abs(f - y) - 0.5),
     "quantile_huber": lambda f, y: quantile_huber(f, y)[0],
+    "poisson": lambda f, y: np.exp(f) - y * f + (y * np.log(np.where(y > 0.0, y, 1.0)) - y),
     "absolute": lambda f, y: np.abs(f - y),
     "epsilon_insensitive": lambda f, y: np.maximum(np.abs(f - y) - 0.1, 0.0),
     "capped": lambda f, y: np.minimum(np.maximum(np.abs(f - y) - 0.1, 0.0), 1.0),
@@ -31,6 +32,7 @@ SLOPE = {
     "squared_hinge": lambda f, y: -2.0 * y * np.maximum(1.0 - y * f, 0.0),
     "huber": lambda f, y: np.clip(f - y, -1.0, 1.0),
     "quantile_huber": lambda f, y: quantile_huber(f, y)[1],
+    "poisson": lambda f, y: np.exp(f) - y,
     "absolute": lambda f, y: np.sign(f - y),
     "epsilon_insensitive": lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1),
     "capped": lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1) * (np.abs(f - y) <= 1.1),
@@ -42,6 +44,7 @@ BEND = {
     "squared_hinge": lambda f, y: 2.0 * (y * f < 1.0),
     "huber": lambda f, y: 1.0 * (np.abs(f - y) <= 1.0),
     "quantile_huber": lambda f, y: quantile_huber(f, y)[2],
+    "poisson": lambda f, y: np.exp(f),
 } | dict.fromkeys(
     ("absolute", "epsilon_insensitive", "capped", "capped_hinge"), lambda f, y: np.zeros_like(f)
 )
