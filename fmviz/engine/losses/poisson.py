@@ -9,6 +9,7 @@ import numpy as np
 
 from .._exponential import exp_ratio
 from .._jit import jitable
+from ..settings import SMALL
 from .base import Loss
 from .scalar import ScalarLoss
 
@@ -21,11 +22,9 @@ def exponential(f):
 
 @jitable
 def value(f, y, theta):
-    if y <= 0.0:
-        return exponential(f)
     # Close to the minimum, the terms of the formula would cancel. Beyond the clip of the exponential, the
     # linear term alone would decrease.
-    u = min(f, 708.0) - log(y)
+    u = min(f, 708.0) - log(max(y, SMALL))
     return y * (expm1(u) - u) if u < 30.0 else exponential(f) - y * (1.0 + u)
 
 
@@ -42,9 +41,7 @@ def second(f, y, theta):
 @jitable
 def conjugate(a, y, theta):
     b = a + y
-    if b < 0.0:
-        return inf
-    return (b * log(b) - b if b > 0.0 else 0.0) - (y * log(y) - y if y > 0.0 else 0.0)
+    return b * log(max(b, SMALL)) - b - y * log(max(y, SMALL)) + y if b >= 0.0 else inf
 
 
 @dataclass(frozen=True)

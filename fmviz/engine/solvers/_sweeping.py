@@ -47,14 +47,13 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight, search: bool = Fals
         change = 0.0
         places = np.arange(n_samples if search else 0)
         slopes = np.ones(places.size)
-        none = np.empty(0)
         if bias_curvature > 0.0:
             total = 0.0
             for n in range(n_samples):
                 total += weight(weights, n) * derivative(f[n], y[n], theta)
             if search:
                 step = -searched(
-                    none, 0, 0.0, total / n_samples, 0.0, 0.0, places, slopes, f, y, weights, theta
+                    slopes, 0, 0.0, total / n_samples, 0.0, 0.0, places, slopes, f, y, weights, theta
                 )
             else:
                 step = total / n_samples / bias_curvature
@@ -76,7 +75,7 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight, search: bool = Fals
                         places[i] = row(rows, i)
                         slopes[i] = value(column, i)
                     step = w[j] - searched(
-                        none,
+                        slopes,
                         j,
                         w[j],
                         total / n_samples,
@@ -245,8 +244,7 @@ class SweepingSolver(Solver, ABC):
                 f"{ESCAPE.name} = True is for second-order machines, in which zero columns may be saddle "
                 f"points; omit it for the model {model.name!r}."
             )
-        takes_pairs = plain and self.takes_pairs and not self._search
-        self._partners = problem.design.partners if takes_pairs else None
+        self._partners = None if self._search or not (plain and self.takes_pairs) else problem.design.partners
         self._coefficient_step = CoefficientStep(problem) if model.fits_coefficients else None
 
     @abstractmethod

@@ -120,16 +120,14 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
     if run.validation is None:
         return ()
     (design, y), binary = run.validation, machine.binary
-    linear: Any = LogisticRegression(max_iter=300) if binary else Ridge()
-    if loss.log_link:
-        linear = PoissonRegressor(alpha=1.0 / run.problem.y.size, max_iter=300)
+    counts = PoissonRegressor(alpha=1.0 / run.problem.y.size, max_iter=300)
+    linear: Any = LogisticRegression(max_iter=300) if binary else counts if loss.log_link else Ridge()
     linear.fit(run.problem.design.matrix, run.problem.y)
     alone = (linear.decision_function if binary else linear.predict)(design.matrix)
-    alone = np.log(alone) if loss.log_link else alone
     constant = loss.score(run.problem.y.mean())
     known = {
         "the most frequent class" if binary else "the mean": np.full(y.size, constant),
-        "columns without pairs": alone,
+        "columns without pairs": np.log(alone) if loss.log_link else alone,
         "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
     groups, target, rows = run.row_groups[1], Target.of(y), []
