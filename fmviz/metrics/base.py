@@ -35,8 +35,8 @@ class Metric:
         Whether it has the unit of the target.
     axis : {"log", "linear"}
         The scale of its axis; logarithmic for positive values of different magnitudes.
-    limits : (float, float or None)
-        The range of its values.
+    limits : (float or None, float or None)
+        The range of its values; None is unbounded.
     help : str
         The definition, to follow "is".
     listed : bool
@@ -52,7 +52,7 @@ class Metric:
     better: Literal["smaller", "larger"] = "smaller"
     unit: Literal["", "target"] = ""
     axis: Literal["log", "linear"] = "log"
-    limits: tuple[float, float | None] = (0.0, None)
+    limits: tuple[float | None, float | None] = (0.0, None)
     help: str = ""
     listed: bool = True
     log_link: bool = False

@@ -78,7 +78,7 @@ D2 = Metric(
     ("real",),
     better="larger",
     axis="linear",
-    limits=(0.0, 1.0),
+    limits=(None, 1.0),
     help="the share of deviance explained, 1 minus the deviance divided by that of the mean target",
     log_link=True,
 )
