@@ -1,4 +1,4 @@
-"""The mean Poisson deviance, and the share of deviance explained."""
+"""The mean deviance of losses with a log link, and the share of deviance explained."""
 
 from __future__ import annotations
 
@@ -6,56 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.losses import Loss, Poisson
+from fmviz.engine.losses import Loss
 
 from .base import Metric, Predictions
 
 
-def mean_poisson_deviance(y: Any, predicted: Any) -> float:
-    """Return the mean Poisson deviance, twice the loss "poisson", over all rows and targets.
-
-    Parameters
-    ----------
-    y, predicted : (N,) or (N, m) array_like
-        The targets, at least 0, and the predicted means, above 0.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from fmviz.metrics import mean_poisson_deviance
-    >>> round(mean_poisson_deviance([0, 1, 3], [1.0, 1.0, 2.0]), 4)
-    0.8109
-    """
-    return _deviance(Poisson(), np.asarray(y), np.log(np.asarray(predicted, dtype=np.float64)))
-
-
-def explained_deviance(y: Any, predicted: Any) -> float:
-    """Return D² = 1 − D/D₀, with the mean Poisson deviances D of the predictions and D₀ of the mean of y.
-
-    Parameters
-    ----------
-    y, predicted : (N,) array_like
-        As for `mean_poisson_deviance`.
-
-    Returns
-    -------
-    float
-        At most 1; NaN for a constant y.
-
-    Examples
-    --------
-    >>> from fmviz.metrics import explained_deviance
-    >>> round(explained_deviance([0, 1, 3], [0.5, 1.0, 2.5]), 4)
-    0.7082
-    """
-    return _explained(Poisson(), np.asarray(y), np.log(np.asarray(predicted, dtype=np.float64)))
-
-
 def _deviance(loss: Loss, y: np.ndarray, f: np.ndarray) -> float:
-    return 2.0 * float(loss.value(np.ravel(f), np.ravel(y).astype(np.float64)).mean())
+    return 2.0 * float(loss.value(f.ravel(), y.ravel()).mean())
 
 
 def _explained(loss: Loss, y: np.ndarray, f: np.ndarray) -> float:
