@@ -288,7 +288,7 @@ class Target:
             return np.column_stack([part.decode(f[:, c]) for c, part in enumerate(self.parts)])
         if self.task != "regression":
             return self.engine.decode(f)
-        return Scaling(self.mean, self.scale, logarithm=self.logarithm).decoded(f)
+        return Scaling(self.mean, self.scale, logarithm=self.logarithm).decode(f)
 
     def in_columns(self, predictions: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return decoded predictions, with probabilities p if available, as columns of a table."""

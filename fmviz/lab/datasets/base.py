@@ -195,7 +195,7 @@ class Dataset:
 
         def unscaled(y: np.ndarray) -> np.ndarray:
             columns = zip(each, y.reshape(len(y), -1).T, strict=True)
-            values = np.column_stack([own.decoded(column) for own, column in columns]).reshape(y.shape)
+            values = np.column_stack([own.decode(column) for own, column in columns]).reshape(y.shape)
             return np.round(values, 9 - int(np.log10(max(np.abs(values).max(initial=0.0), SMALL))))
 
         true_y = None if self.true_y is None else unscaled(self.true_y)

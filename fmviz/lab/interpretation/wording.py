@@ -94,7 +94,7 @@ class Wording:
 
     def decoded(self, y: float) -> float:
         """Return an encoded target in its original unit."""
-        return y if self.scaling is None else self.scaling.decode(y)
+        return y if self.scaling is None else float(self.scaling.decode(y))
 
     @property
     def log_link(self) -> bool:
