@@ -37,7 +37,7 @@ from fmviz.lab.interpretation.reading import (
     strongest_features,
 )
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runner import load_dataset, truth_of
+from fmviz.lab.runner import dataset_of, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed
 from fmviz.lab.runs.provenance import data_hash, versions
 from fmviz.lab.search.by_columns import ByColumns
@@ -177,7 +177,7 @@ def of_stored(run: StoredRun, runs: RunStore, program: str = "") -> Outcome:
     experiment, notes = run.experiment, list[str]()
     dataset: Dataset | None = None
     try:
-        dataset = load_dataset(experiment.dataset)
+        dataset = dataset_of(experiment)
         if is_upload(name := experiment.dataset.name) and (upload := library.find(name)) is not None:
             notes += file_notes(
                 library.encoded(upload.file, upload.recipe),

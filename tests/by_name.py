@@ -17,6 +17,8 @@ from fmviz.engine.solvers import Solver, get_solver
 _NAMED = tuple(signature(bound).parameters)
 SMOOTH = {name: loss for name, loss in LOSSES.items() if loss.smooth}
 """The losses that solvers minimise as they are; those with kinks are reweighted."""
+LIPSCHITZ = {name: loss for name, loss in SMOOTH.items() if loss.mu() is not None}
+"""Those whose derivative has a Lipschitz constant, which solvers of convex models need."""
 
 
 def build_problem(X: Any, y: Any, **keywords: Any) -> Problem:

@@ -41,7 +41,9 @@ def pairs(n: int = 40, seed: int = 0) -> np.ndarray:
 
 
 def target(y: np.ndarray, loss: str) -> np.ndarray:
-    """Return y, or its signs where the loss wants labels."""
+    """Return y, its signs where the loss wants labels, or counts where it wants those."""
+    if LOSSES[loss].log_link:
+        return np.floor(2.0 * np.abs(y)) + np.arange(len(y)) % 3
     return np.where(y > 0, 1.0, -1.0) if LOSSES[loss].task == "binary" else y
 
 

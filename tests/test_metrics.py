@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fmviz.engine.interactions.weights import GivenPairs
+from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.target import Target
 from fmviz.metrics import (
@@ -94,10 +95,14 @@ TARGETS = {
 )
 def test_right_predictions_are_better_and_values_within_limits(name, kind):
     metric, (y, f) = METRICS[name], TARGETS[kind]
+    loss = LOSSES["poisson" if metric.log_link else "squared"]
+    y, f = (CLASSES, np.log(CLASSES + 0.5)) if metric.log_link else (y, f)
     target = Target(y, kind, np.arange(3) if kind in ("class", "ordinal") else None)
-    right, wrong = (
-        metric.function(Predictions(target, g, 1.0 / (1.0 + np.exp(-g)), np.arange(3.0))) for g in (f, -f)
-    )
+    known = (Predictions(target, g, 1.0 / (1.0 + np.exp(-g)), np.arange(3.0), loss=loss) for g in (f, -f))
+    right, wrong = map(metric.function, known)
     assert right < wrong if metric.better == "smaller" else right > wrong
     low, high = metric.limits
-    assert all(low <= value <= (np.inf if high is None else high) for value in (right, wrong))
+    assert all(
+        (-np.inf if low is None else low) <= value <= (np.inf if high is None else high)
+        for value in (right, wrong)
+    )

@@ -128,6 +128,8 @@ def _units(fit: Fit) -> list[str]:
     if target is None or target.task != "regression" or target.parts:
         return []
     name, unit = target.name, "in the unit of the target"
+    if fit.last.run.problem.loss.log_link:
+        return [f"f is the logarithm of the mean of {name}, and weights add to it; errors are {unit}."]
     if target.logarithm:
         name, unit = f"log {target.name}", "of the logarithm; predictions are in the unit of the target"
     return [

@@ -324,6 +324,8 @@ def _fit(
         reading = read_validated(first.run, averaged or own)
         reading = replace(reading, effects=effects_of(last.run, last.posterior or every))
         reading = finished(beside_chance(last.run, reading))
+    if encoded is not None:
+        encoded = replace(encoded, target=encoded.target.for_loss(problem.loss))
     command = f"fmviz {shlex.join(arguments.given)}"
     return Fit(last, encoded, source, search or None, command, validated, reading)
 

@@ -98,7 +98,8 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
         # The errors of several targets are in different units.
         truth, scores = (target.decode(values).reshape(len(y), -1).T for values in (y, f))
         each = [
-            Predictions(replace(target.engine, values=own), g) for own, g in zip(truth, scores, strict=True)
+            Predictions(replace(target.engine, values=own), g, loss=model.criterion)
+            for own, g in zip(truth, scores, strict=True)
         ]
     figures = [measured(known.target.kind, known) for known in each]
     words = (

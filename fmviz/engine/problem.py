@@ -259,14 +259,25 @@ class Problem(Formulation):
 
     @property
     def mu(self) -> float:
-        """The Lipschitz constant of the loss derivative; 1, as a scale, if it has none."""
+        """The Lipschitz constant of the loss derivative; 1, as a scale, if it has none.
+
+        With a log link, it is the mean curvature of the best constant instead, again as a scale.
+        """
         mu = self.loss.mu()
+        if mu is None and self.loss.log_link and self.y.ndim == 1:
+            mu = self.mean(self.loss.second(np.full(self.y.shape, self.constant), self.y))
         return 1.0 if mu is None else mu
 
     @cached_property
     def weights(self) -> np.ndarray:
         """The weights c_n for kernels: an array of length N, or an empty one if all are 1."""
         return np.empty(0) if self.sample_weight is None else self.sample_weight
+
+    def bends(self, f: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return c_n, shape (N,), and μ; or c_n ℓ''(f_n, y_n) and 1 if the loss has no μ."""
+        if self.loss.mu() is not None:
+            return self.unit_weights, self.mu
+        return self.unit_weights * self.loss.second(f, self.y), 1.0
 
     @property
     def unit_weights(self) -> np.ndarray:
@@ -280,16 +291,23 @@ class Problem(Formulation):
     def start(self, init_scale: Any, rng: np.random.Generator) -> Parameters:
         """Return the starting point of the model: random P ~ N(0, init_scale²) (or W = 0), w = 0, bias 0.
 
-        For a constant target with a fitted bias, it is the minimum: P = 0, and f is the constant. There may
-        be one scale per machine.
+        For a constant target with a fitted bias, it is the minimum: P = 0, and f is the constant. With a log
+        link, the bias starts at the logarithm of the mean target. There may be one scale per machine.
         """
         if self.n_machines is not None:
             return self.joined(self.by_machine(Problem.start, init_scale, rng))
         start = self.model.start(self.design.n_features, self.rank, init_scale, rng)
+        if self.loss.log_link and self.fit_intercept and self.y.ndim == 1:
+            return start.replace(intercept=self.constant)
         if not self.at_constant:
             return start
         start = start.replace(P=np.zeros_like(start.P))
         return start.replace(intercept=self.y[0] - self.predict(start)[0])
+
+    @property
+    def constant(self) -> float:
+        """The f whose prediction is the mean target."""
+        return self.loss.score(self.mean(self.y))
 
     @property
     def at_constant(self) -> bool:
@@ -368,13 +386,10 @@ def _target(y: Any, n_samples: int, loss: Loss, model: Model) -> Target:
         raise ValueError(f"y has shape {shape}, but X has {n_samples} rows; the numbers must agree.")
     if model.multi_output and shape[1:] == (1,):
         target = replace(target, values=target.values[:, 0])
-    together = model.multi_output and target.n_outputs > 1
-    if loss.task == "binary" and target.kind == "real" and not together:
-        other = target.values[~np.isin(target.values, (-1.0, 1.0))][0]
-        raise ValueError(
-            f"y contains {other:g}, but loss {loss.name!r} needs labels -1 and +1; "
-            "recode y, or choose the loss 'squared' or 'huber'."
-        )
+    # Several classes are labels -1 and +1 of every machine.
+    values = np.array([-1.0, 1.0]) if target.kind in ("class", "ordinal") else target.values
+    if (reason := loss.why_not_target(values)) is not None:
+        raise ValueError(reason)
     return target
 
 

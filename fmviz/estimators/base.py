@@ -428,7 +428,9 @@ class ModelEstimator(SparseInput, ABC):
 
     @property
     def unit(self) -> str:
-        """The unit of f: "log-odds" if the loss gives probabilities."""
+        """The unit of f: "log-odds" if the loss gives probabilities, "log mean" with a log link."""
+        if self._fitted_loss.log_link:
+            return "log mean"
         return "f" if self._fitted_loss.probability(np.zeros(1)) is None else "log-odds"
 
     def pair_weights(self, output: Any = None) -> PairWeights:

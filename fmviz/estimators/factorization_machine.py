@@ -169,7 +169,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         learned and penalized like all others: one turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s, x⟩)^m, and m − 1 turn
         A^m into a weighted sum of A^1, …, A^m (blondel2016, Section 8).
     loss : str or Loss, default="squared"
-        "squared" or "huber".
+        "squared" or "huber"; "poisson" for counts.
     loss_param : float, optional
         The parameter of the loss: δ of "huber", 1 by default.
     regularizer : str or Penalty, default="auto"

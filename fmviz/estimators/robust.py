@@ -113,8 +113,9 @@ class _Robust(ModelEstimator):
 
     def _store(self, problem: Problem, end: Snapshot) -> None:
         super()._store(problem, end)
-        loss, model = problem.loss.settings, cast(RobustFM, problem.model)
-        self.eps_insensitive_, self.cap_loss_ = loss["epsilon"], loss.get("cap", np.inf)
+        loss, model = problem.loss, cast(RobustFM, problem.model)
+        self.eps_insensitive_ = loss.settings["epsilon"]
+        self.cap_loss_ = np.inf if loss.cap is None else loss.cap
         self.cap_spectrum_ = model.cap if model.capped else np.inf
         self.lambda_spectrum_, self.lambda_w_ = problem.lambda_p, problem.lambda_w
         counted = model.free(self.coefficients_) if model.capped else self.coefficients_ > 0.0

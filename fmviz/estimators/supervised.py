@@ -98,7 +98,7 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row of X.
+        """Return the predicted mean of y for every row of X: f(x), or e^f(x) for a loss with a log link.
 
         Parameters
         ----------
@@ -114,7 +114,8 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         ValueError
             If X does not match the fit, or f(x) overflows.
         """
-        return self._predict(X)
+        f = self._predict(X)
+        return self._fitted_loss.mean(f)
 
 
 def _gives_probabilities(estimator: ModelClassifier) -> bool:

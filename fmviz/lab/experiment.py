@@ -183,7 +183,7 @@ class Experiment:
     @property
     def finds_caps(self) -> bool:
         """Whether caps are estimated from the data: `caps` is "auto", and the loss has a cap."""
-        return self.caps == "auto" and any(spec.name == "cap" for spec in self.loss.params)
+        return self.caps == "auto" and self.loss.cap is not None
 
     def strengths(self, epoch: int) -> dict[str, float]:
         """Return the strengths of the epoch after `epoch`."""
@@ -232,11 +232,9 @@ class Experiment:
     @cached_property
     def _reason(self) -> str | None:
         data = self.dataset.spec
-        if self.loss.task == "binary" and data.task == "regression":
-            return (
-                f"The {self.loss.label.lower()} loss needs classes, but the target of {data.title} is "
-                "numeric. Choose the squared or the Huber loss."
-            )
+        unsuitable = self.loss.why_not_task(data.task != "regression", f"the target of {data.title}")
+        if unsuitable is not None:
+            return unsuitable
         if self.finds_caps and data.task not in ("regression", "binary"):
             return (
                 f"Caps are estimated only for a single output, and {data.title} has several. Set the caps "

@@ -53,6 +53,14 @@ def load_dataset(name: str | DataChoice, **params: Any) -> Dataset:
     return _datasets.get(source, source.load)
 
 
+def dataset_of(experiment: Experiment) -> Dataset:
+    """Load the data of an experiment, with the target as its loss needs it, cached in memory."""
+    source, loss = experiment.dataset, experiment.loss
+    if not loss.log_link:
+        return load_dataset(source)
+    return _datasets.get((source, "log link"), lambda: load_dataset(source).for_loss(loss))
+
+
 def too_large(experiment: Experiment) -> str | None:
     """Return the reason why the parameters of a run do not fit into memory, or None."""
     if (d := _n_features(experiment)) is not None:
@@ -82,8 +90,7 @@ def _n_features(experiment: Experiment) -> int | None:
         return None  # Reported at the start of the run.
 
 
-def _rows(source: DataChoice, share: float, seed: int) -> Split:
-    dataset = load_dataset(source)
+def _rows(dataset: Dataset, share: float, seed: int) -> Split:
     rows = train, held_out = split(len(dataset.y), share, seed, dataset.row_groups)
     if not held_out.size:
         return dataset, (Design(dataset.X), dataset.y), None, rows
@@ -153,8 +160,8 @@ class Run:
         if reason is not None:
             raise ValueError(reason)
         share = experiment.validation
-        key = experiment.dataset, share, (experiment.seed if share else 0)
-        dataset, train, held_out, rows = _splits.get(key, lambda: _rows(*key))
+        key = experiment.dataset, experiment.loss.log_link, share, (experiment.seed if share else 0)
+        dataset, train, held_out, rows = _splits.get(key, lambda: _rows(dataset_of(experiment), *key[2:]))
         problem = problem_of(experiment, dataset, *train)
         return cls(experiment, dataset, problem, held_out, rows, Schedule(experiment.changes))
 
@@ -361,7 +368,7 @@ class Run:
         target = Target.of(self.dataset.target_of(y))
         levels = self.dataset.levels if target.kind == "ordinal" else None
         risk = problem.on_rows(design, y).empirical_risk(f)
-        known = Predictions(target, f, problem.loss.probability(f), levels, risk)
+        known = Predictions(target, f, problem.loss.probability(f), levels, risk, problem.loss)
         return {f"{name}_{metric}": value for metric, value in measured(target.kind, known).items()}
 
 
@@ -418,11 +425,10 @@ def prepare(
     ValueError
         If the loss does not fit the target, or the settings are incompatible.
     """
-    if experiment.loss.task == "binary" and dataset.task == "regression":
-        raise ValueError(
-            f"The {experiment.loss.label.lower()} loss needs classes, but the target "
-            f"{dataset.target_name!r} is numeric. Choose the squared or the Huber loss."
-        )
+    loss, dataset = experiment.loss, dataset.for_loss(experiment.loss)
+    unsuitable = loss.why_not_task(dataset.task != "regression", f"the target {dataset.target_name!r}")
+    if unsuitable is not None:
+        raise ValueError(unsuitable)
     X, y = dataset.X, dataset.y
     problem = problem_of(experiment, dataset, Design(X[train]), y[train])
     held_out = np.empty(0, dtype=int) if held_out is None else held_out

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from fmviz.checked import checked
 from fmviz.engine.arrays import UNREADABLE, Arrays
 from fmviz.engine.design import Design
-from fmviz.engine.losses import get_loss, loss_of_outputs
+from fmviz.engine.losses import Loss, get_loss, loss_of_outputs
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
@@ -188,7 +188,8 @@ class SavedModel:
 
     def decoded(self, scores: np.ndarray) -> np.ndarray:
         """Decode `scores` to numbers or labels; NaN becomes NaN or None."""
-        decoded = self.target.decode(scores)
+        criterion = self.criterion
+        decoded = self.target.decode(scores if criterion is None else criterion.mean(scores))
         if self.target.task != "regression":
             missing = np.isnan(scores)
             decoded[missing if decoded.shape == scores.shape else missing.any(axis=1)] = None
@@ -198,11 +199,16 @@ class SavedModel:
         """Return the probabilities of +1 under the loss, in the shape of the scores, or None."""
         if self.averaged is not None:
             return np.asarray(ndtr(scores)) if self.averaged.binary else None
-        if not self.loss:
+        return None if self.criterion is None else self.criterion.probability(scores)
+
+    @property
+    def criterion(self) -> Loss | None:
+        """The loss of the scores, for all outputs of a joint fit; None for posterior samples."""
+        if not self.loss or self.averaged is not None:
             return None
         loss = get_loss(self.loss)
         together = get_model(self.model, self.model_params).multi_output
-        return (loss_of_outputs(loss, self.target.engine) if together else loss).probability(scores)
+        return loss_of_outputs(loss, self.target.engine) if together else loss
 
     def _scored(self, X: Any) -> np.ndarray:
         if self.averaged is not None:
@@ -212,9 +218,9 @@ class SavedModel:
     def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
         """Return scores, shape (N,) or (N, m), NaN in rows with a missing value, and notes on the rows.
 
-        The score of a regression is the encoded target. For two classes the sign of the score is the class,
-        and under the logistic loss 1/(1 + exp(−score)) is the probability of the second. More classes have
-        one score each.
+        The score of a regression is the encoded target, or the logarithm of its mean. For two classes the
+        sign of the score is the class, and under the logistic loss 1/(1 + exp(−score)) is the probability of
+        the second. More classes have one score each.
         """
         if self.encoder is None:
             return self._scored(data), []

@@ -18,6 +18,7 @@ from .base import Metric, Predictions
 # isort: off
 from .prediction import RMSE, AUC, ACCURACY, LOG_LOSS, ndcg, rmse
 from .absolute_error import MAE, mean_absolute_error
+from .deviance import D2, DEVIANCE
 from .prediction import LOSS
 from .recovery import SUPPORT_F1, ESTIMATION_ERROR
 from .recovery import estimation_error, interaction_weights, support_f1, support_recovered, used_pairs

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from fmviz.engine.losses import Loss
 from fmviz.engine.target import Target
 
 
@@ -34,12 +35,14 @@ class Metric:
         Whether it has the unit of the target.
     axis : {"log", "linear"}
         The scale of its axis; logarithmic for positive values of different magnitudes.
-    limits : (float, float or None)
-        The range of its values.
+    limits : (float or None, float or None)
+        The range of its values; None is unbounded.
     help : str
         The definition, to follow "is".
     listed : bool
         Whether it appears in tables of results.
+    log_link : bool
+        Whether it is defined only for losses with a log link.
     """
 
     name: str
@@ -49,9 +52,10 @@ class Metric:
     better: Literal["smaller", "larger"] = "smaller"
     unit: Literal["", "target"] = ""
     axis: Literal["log", "linear"] = "log"
-    limits: tuple[float, float | None] = (0.0, None)
+    limits: tuple[float | None, float | None] = (0.0, None)
     help: str = ""
     listed: bool = True
+    log_link: bool = False
 
     @property
     def on_rows(self) -> bool:
@@ -80,6 +84,8 @@ class Predictions:
         The numerical levels of ordered classes.
     risk : float, optional
         The mean of the minimized loss.
+    loss : Loss, optional
+        The minimized loss; without it, outputs are predictions.
     """
 
     target: Target
@@ -87,6 +93,7 @@ class Predictions:
     p: np.ndarray | None = None
     levels: np.ndarray | None = None
     risk: float | None = None
+    loss: Loss | None = None
 
     @cached_property
     def shares(self) -> np.ndarray | None:
@@ -101,7 +108,7 @@ class Predictions:
         None if the classes have no levels.
         """
         if self.target.kind == "real":
-            return self.target.values, self.f
+            return self.target.values, self.f if self.loss is None else self.loss.mean(self.f)
         if self.levels is None:
             return None
         expected = (

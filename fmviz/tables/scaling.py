@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,12 +32,11 @@ class Scaling:
         """Return the scaled value."""
         return ((math.log(value) if self.logarithm else value) - self.mean) / self.scale
 
-    def decode(self, scaled: float) -> float:
-        """Return the value in the original unit."""
-        added = self.added(scaled)
-        # Overflow gives infinity.
-        return float(np.exp(np.float64(added))) if self.logarithm else added
+    def decode(self, scaled: Any) -> Any:
+        """Return a value, or an array of them, in the original unit; infinity on overflow."""
+        with np.errstate(over="ignore"):
+            return np.exp(self.added(scaled)) if self.logarithm else self.added(scaled)
 
-    def added(self, scaled: float) -> float:
-        """Return the value on the additive scale: the value or its logarithm."""
+    def added(self, scaled: Any) -> Any:
+        """Return the value, or an array of them, on the additive scale: the value or its logarithm."""
         return self.mean + self.scale * scaled

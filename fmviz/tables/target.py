@@ -12,6 +12,7 @@ import pandas as pd
 
 from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
+from fmviz.engine.losses import Loss
 from fmviz.engine.target import Target as EngineTarget
 from fmviz.tables.cells import levels_of, quoted, words_of
 from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, WordColumn, column_from_dict
@@ -226,6 +227,13 @@ class Target:
         about: dict[str, Any] = {"logarithm": logarithm, "reader": reader, "notes": tuple(notes)}
         return cls(name, "regression", learned.center, learned.scale, **about)
 
+    def for_loss(self, loss: Loss) -> Target:
+        """Return the target unscaled if the loss has a log link, otherwise itself."""
+        if not loss.log_link:
+            return self
+        parts = tuple(part.for_loss(loss) for part in self.parts)
+        return replace(self, mean=0.0, scale=1.0, logarithm=False, parts=parts)
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
@@ -280,9 +288,7 @@ class Target:
             return np.column_stack([part.decode(f[:, c]) for c, part in enumerate(self.parts)])
         if self.task != "regression":
             return self.engine.decode(f)
-        decoded = self.mean + self.scale * f
-        with np.errstate(over="ignore"):
-            return np.exp(decoded) if self.logarithm else decoded
+        return Scaling(self.mean, self.scale, logarithm=self.logarithm).decode(f)
 
     def in_columns(self, predictions: np.ndarray, p: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return decoded predictions, with probabilities p if available, as columns of a table."""

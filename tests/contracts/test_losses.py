@@ -29,13 +29,19 @@ from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.solvers import SOLVERS
 
 OTHERS = [QuantileHuber(0.2, 0.3), SquaredExcess(0.3), SquaredSlack(0.7)]
-LABELS = {"regression": (-3.0, 0.0, 2.5), "binary": (-1.0, 1.0)}
+
+
+def labels_of(loss: Loss) -> tuple[float, ...]:
+    """Return some targets that the loss accepts."""
+    if loss.log_link:
+        return 0.0, 1.0, 7.5
+    return (-1.0, 1.0) if loss.task == "binary" else (-3.0, 0.0, 2.5)
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_value_and_slopes_are_the_formulae(loss):
     f = np.linspace(-4, 4, 81) + 0.0123
-    for y in LABELS[loss.task]:
+    for y in labels_of(loss):
         target = np.full_like(f, y)
         assert loss.value(f, target) == pytest.approx(slow_fm.LOSS[loss.name](f, target))
         assert loss.derivative(f, target) == pytest.approx(slow_fm.SLOPE[loss.name](f, target))
@@ -45,7 +51,7 @@ def test_value_and_slopes_are_the_formulae(loss):
 @pytest.mark.parametrize("loss", [*LOSSES.values(), Huber(0.8), *OTHERS], ids=repr)
 def test_slope_is_the_finite_difference(loss):
     f, h = np.linspace(-3, 3, 61) + 0.0171, 1e-6
-    for y in LABELS[loss.task]:
+    for y in labels_of(loss):
         target = np.full_like(f, y)
         rise = loss.value(f + h, target) - loss.value(f - h, target)
         assert loss.derivative(f, target) == pytest.approx(rise / (2 * h), abs=1e-7)
@@ -54,9 +60,14 @@ def test_slope_is_the_finite_difference(loss):
 
 
 @pytest.mark.parametrize("loss", [*SMOOTH.values(), SquaredExcess(0.3), SquaredSlack(0.7)], ids=repr)
-def test_mu_bounds_the_bend(loss):
+def test_mu_bounds_the_bend_or_the_bend_is_convex(loss):
     f = np.linspace(-20, 20, 4001)
-    for y in LABELS[loss.task]:
+    for y in labels_of(loss):
+        if loss.mu() is None:
+            bend = loss.second(f, np.full_like(f, y))
+            assert (bend > 0.0).all()
+            assert (np.diff(bend, 2) >= 0.0).all()
+            continue
         slope = loss.derivative(f, np.full_like(f, y))
         steepest = (np.diff(slope) / np.diff(f)).max()
         assert steepest <= loss.mu() * (1 + 1e-9)
@@ -81,7 +92,7 @@ def test_the_quantile_huber_loss_agrees_with_a_generic_solver_and_finds_the_quan
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_extreme_margins_stay_finite(loss):
     f = np.array([-1e150, -800.0, -40.0, 40.0, 800.0, 1e150])
-    for y in LABELS[loss.task]:
+    for y in labels_of(loss):
         for function in (loss.value, loss.derivative, loss.second):
             assert np.isfinite(function(f, np.full_like(f, y))).all()
     if loss.name == "logistic":
@@ -235,7 +246,7 @@ def problem_of(loss: Loss, **more) -> Problem:
 
 
 def test_without_mu_solvers_that_need_it_say_so():
-    assert set(WITHOUT_MU) >= {"apgd", "pgd", "nmapgd", "lbfgs", "psgd"}
+    assert set(WITHOUT_MU) >= {"apgd", "pgd", "nmapgd", "lbfgs", "psgd", "pcd", "cd", "pbcd"}
     for penalty in ("l2", "l1", "ti", "cs", "omega_star"):
         for name, solver in SOLVERS.items():
             own = why_not(Formulation.build("fm", penalty), name)
@@ -247,10 +258,11 @@ def test_without_mu_solvers_that_need_it_say_so():
             else:
                 assert reason is None
         assert best_solver(Formulation.build("fm", penalty, Quartic())) in WITHOUT_MU
-    reason = fmviz.why_not("l1", "pcd", loss=Quartic())
-    assert reason.startswith("PCD ")
+    reason = fmviz.why_not("l2", "gcd", loss=Quartic(), model="convex_fm")
+    assert reason.startswith("Greedy coordinate descent ")
     assert "quartic loss has no Lipschitz constant" in reason
-    assert "Use APGD" in reason
+    assert "APGD" in reason
+    assert fmviz.why_not("l1", "pcd", loss=Quartic()) is None
     assert fmviz.why_not("l1", loss=Quartic()) is None
 
 
@@ -266,7 +278,7 @@ def test_without_mu_solvers_with_a_part_that_needs_it_say_so(model, solver):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("solver", ["apgd", "pgd", "nmapgd", "lbfgs", "psgd"])
+@pytest.mark.parametrize("solver", ["apgd", "pgd", "nmapgd", "lbfgs", "psgd", "pcd", "cd", "pbcd", "pbcd_ls"])
 def test_without_mu_the_other_solvers_run(solver):
     settings = {"eta0": 0.01} if solver == "psgd" else {}
     chosen = type(SOLVERS[solver])(**settings)
@@ -338,7 +350,7 @@ def test_tangents_touch_the_smoothed_loss_and_lie_nowhere_below_it(loss, delta, 
 def test_the_smoothed_loss_has_the_slope_and_the_conjugate_of_its_formula(loss):
     f, h = np.linspace(-3, 3, 61) + 0.0171, 1e-7
     smooth = Smoothed(loss, 0.4)
-    for y in LABELS[loss.task]:
+    for y in labels_of(loss):
         target = np.full_like(f, y)
         rise = (smooth.value(f + h, target) - smooth.value(f - h, target)) / (2 * h)
         slope = smooth.derivative(f, target)

@@ -13,7 +13,7 @@ import pytest
 from by_name import SMOOTH, build_problem, make_solver
 from pairwise import sampled
 from signatures import recompiled, signatures
-from small_data import STORAGES, agree, stored, table
+from small_data import STORAGES, agree, stored, table, target
 
 import fmviz.engine
 from fmviz.choices import why_not
@@ -112,7 +112,7 @@ def problem_for(
         X = (X != 0).astype(float)
     if storage == "pairs":
         X = np.eye(5)[rng.integers(0, 2, 11)] + np.eye(5)[rng.choice([2, 4], 11)]
-    y = np.where(rng.random(11) < 0.5, 1.0, -1.0)
+    y = target(np.where(rng.random(11) < 0.5, 1.0, -1.0), loss)
     y.setflags(write=False)
     return build_problem(
         Design(stored(X, storage), dtype),

@@ -11,7 +11,6 @@ from small_data import table, target
 from fmviz.choices import why_not
 from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
-from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
@@ -52,7 +51,7 @@ def test_all_solvers_meet_from_a_common_start(regularizer, params, loss, weighte
     y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4] + 0.1 * rng.normal(size=60)
     problem = build_problem(
         sp.csr_array(X) if weighted else X,
-        np.sign(y) if LOSSES[loss].task == "binary" else y,
+        target(y, loss),
         loss=loss,
         regularizer=regularizer,
         rank=3,

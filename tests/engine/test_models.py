@@ -102,7 +102,7 @@ def test_gradients_and_curvatures_are_finite_differences(case, loss):
         assert result == pytest.approx(expected, abs=1e-5), name
     if loss == "squared" and case in ("fm", *MULTILINEAR, *LIFTED):
         # Along an entry the squared error is a parabola.
-        for (j, s), result in np.ndenumerate(curvature(problem, here)):
+        for (j, s), result in np.ndenumerate(curvature(problem, here, problem.predict(here))):
             E = np.zeros_like(here.P)
             E[j, s] = 1.0
             second = risk("P", here.P + E) - 2.0 * risk("P", here.P) + risk("P", here.P - E)

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from by_name import build_problem
 from oracles import slow_fm
+from small_data import target
 
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
@@ -21,10 +22,11 @@ HERE = Parameters(RNG.normal(size=(4, 3)), RNG.normal(size=4), 0.7)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("weights", [None, np.arange(9.0)])
 def test_objective_is_the_definition(loss, regularizer, weights):
+    y = target(Y, loss)
     for table in (X, sp.csr_array(X)):
         problem = build_problem(
             table,
-            Y,
+            y,
             loss=loss,
             regularizer=regularizer,
             rank=3,
@@ -35,7 +37,7 @@ def test_objective_is_the_definition(loss, regularizer, weights):
         )
         expected = slow_fm.objective(
             X,
-            Y,
+            y,
             HERE.w,
             HERE.P,
             HERE.intercept,

@@ -20,6 +20,7 @@ LOSS = {
     "squared_hinge": lambda f, y: np.maximum(1.0 - y * f, 0.0) ** 2,
     "huber": lambda f, y: np.where(np.abs(f - y) <= 1.0, 0.5 * (f - y) ** 2, np.abs(f - y) - 0.5),
     "quantile_huber": lambda f, y: quantile_huber(f, y)[0],
+    "poisson": lambda f, y: np.exp(f) - y * f + (y * np.log(np.where(y > 0.0, y, 1.0)) - y),
     "absolute": lambda f, y: np.abs(f - y),
     "epsilon_insensitive": lambda f, y: np.maximum(np.abs(f - y) - 0.1, 0.0),
     "capped": lambda f, y: np.minimum(np.maximum(np.abs(f - y) - 0.1, 0.0), 1.0),
@@ -31,6 +32,7 @@ SLOPE = {
     "squared_hinge": lambda f, y: -2.0 * y * np.maximum(1.0 - y * f, 0.0),
     "huber": lambda f, y: np.clip(f - y, -1.0, 1.0),
     "quantile_huber": lambda f, y: quantile_huber(f, y)[1],
+    "poisson": lambda f, y: np.exp(f) - y,
     "absolute": lambda f, y: np.sign(f - y),
     "epsilon_insensitive": lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1),
     "capped": lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1) * (np.abs(f - y) <= 1.1),
@@ -42,6 +44,7 @@ BEND = {
     "squared_hinge": lambda f, y: 2.0 * (y * f < 1.0),
     "huber": lambda f, y: 1.0 * (np.abs(f - y) <= 1.0),
     "quantile_huber": lambda f, y: quantile_huber(f, y)[2],
+    "poisson": lambda f, y: np.exp(f),
 } | dict.fromkeys(
     ("absolute", "epsilon_insensitive", "capped", "capped_hinge"), lambda f, y: np.zeros_like(f)
 )
@@ -111,21 +114,44 @@ def objective(X, y, w, P, bias, *, loss, name, lam_w, lam_p, lam, weights=None) 
     return risk + lam_w * (w @ w) + lam_p * np.sum(P**2) + lam * omega(name, P)
 
 
-def linear_sweep(slopes, X, w, b, *, loss, c, lam_w, linear, bias):
-    """[A] Algorithm 4, lines 4-9, with the bias first; slopes(w, b) are computed anew at each step."""
-    w = w.copy()
+def curved_step(step, p, df, c, f, y, loss):
+    """step(h) with h = μ·mean(c·df²); without μ, with the first h tried that bounds the bend on the way."""
+    if loss in MU:
+        return step(MU[loss] * np.mean(c * df**2))
+    needed = np.mean(c * BEND[loss](f, y) * df**2)
+    h = 1.25 * needed
+    while needed > 0.0:
+        q = step(h)
+        needed = np.mean(c * (2 * BEND[loss](f, y) + BEND[loss](f + df * (q - p), y)) / 3 * df**2)
+        if needed <= h:
+            return q
+        h = min(1.25 * needed, 4 * h)
+    return step(0.0)
+
+
+def linear_sweep(slopes, X, w, b, *, loss, c, lam_w, linear, bias, f=None, y=None):
+    """[A] Algorithm 4, lines 4-9, with the bias first; slopes(w, b) are computed anew at each step.
+
+    So are the predictions f(w, b), which losses without μ need.
+    """
+    w, f = w.copy(), f or (lambda w, b: None)
     if bias:
-        b = b - np.mean(slopes(w, b)) / MU[loss]
+        g = np.mean(slopes(w, b))
+        b = curved_step(lambda h: b - (g / h if h > 0 else 0.0), b, np.ones(len(X)), c, f(w, b), y, loss)
     for j in range(w.size) if linear else ():
-        g = np.mean(slopes(w, b) * X[:, j]) + 2 * lam_w * w[j]
-        h = MU[loss] * np.mean(c * X[:, j] ** 2) + 2 * lam_w
-        w[j] -= g / h if h > 0 else 0.0
+        g = np.mean(slopes(w, b) * X[:, j])
+
+        def step(h, p=w[j], g=g):
+            return p - (g + 2 * lam_w * p) / (h + 2 * lam_w) if h + lam_w > 0 else p
+
+        w[j] = curved_step(step, w[j], X[:, j], c, f(w, b), y, loss)
     return w, b
 
 
 def linear_epoch(X, y, w, P, b, *, loss, weights=None, **own):
     """The linear sweep of a factorization machine."""
     c = np.ones(y.size) if weights is None else weights / weights.mean()
+    own |= {"f": lambda w, b: predict(X, w, P, b), "y": y}
     return linear_sweep(lambda w, b: c * SLOPE[loss](predict(X, w, P, b), y), X, w, b, loss=loss, c=c, **own)
 
 
@@ -187,13 +213,16 @@ def pcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, by_feat
     entries = [(j, s) for s in range(k) for j in range(d)]
     for j, s in sorted(entries) if by_features else entries:
         df = slope_of_entry(X, P, j, s)
-        g = np.mean(c * SLOPE[loss](predict(X, w, P, bias), y) * df)
-        h = MU[loss] * np.mean(c * df**2)
-        if name == "mcp":
-            P[j, s] = mcp_step(P[j, s], g, h, 2 * lam_p, lam)
-            continue
-        quad, t = quad_and_threshold(name, P, j, s)
-        P[j, s] = entry_step(P[j, s], g, h, 2 * (lam_p + lam * quad), lam * t)
+        f = predict(X, w, P, bias)
+        g = np.mean(c * SLOPE[loss](f, y) * df)
+        quad, t = (0.0, 0.0) if name == "mcp" else quad_and_threshold(name, P, j, s)
+
+        def step(h, p=P[j, s], g=g, quad=quad, t=t):
+            if name == "mcp":
+                return mcp_step(p, g, h, 2 * lam_p, lam)
+            return entry_step(p, g, h, 2 * (lam_p + lam * quad), lam * t)
+
+        P[j, s] = curved_step(step, P[j, s], df, c, f, y, loss)
     return P
 
 
@@ -229,8 +258,9 @@ QUAD = {
 
 
 def pbcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, search=None):
-    """[A] Algorithm 6, lines 9-34; with search = (sigma, rho) its line search."""
+    """[A] Algorithm 6, lines 9-34; with search = (sigma, rho), or without μ, its line search."""
     n, d = X.shape
+    search = (0.01, 0.5) if search is None and loss not in MU else search
     c = np.ones(n) if weights is None else weights / weights.mean()
     P = P.copy()
     smooth = lam_p + lam * QUAD[name]
@@ -243,7 +273,7 @@ def pbcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, search
         df = np.column_stack([slope_of_entry(X, P, j, s) for s in range(P.shape[1])])
         f = predict(X, w, P, bias)
         direction = (c * SLOPE[loss](f, y)) @ df / n + 2 * smooth * P[j]
-        trace = MU[loss] * np.sum(c[:, None] * df**2) / n
+        trace = MU.get(loss, 1.0) * np.sum(c[:, None] * df**2) / n
         inverse = trace + 2 * smooth
         if search is not None:
             bent = np.max((c * BEND[loss](f, y)) @ df**2 / n) + 2 * smooth

@@ -36,15 +36,18 @@ def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray,
     return problem.model.gradient(problem.design, parameters, problem.slope(problem.predict(parameters)))
 
 
-def curvature(problem: Problem, parameters: Parameters, sums: np.ndarray | None = None) -> np.ndarray:
+def curvature(
+    problem: Problem, parameters: Parameters, f: np.ndarray, sums: np.ndarray | None = None
+) -> np.ndarray:
     """Return the Lipschitz constant of the derivative of the risk in every entry of P, shape (d, k).
 
-    This is μ/N Σ_n c_n (∂f(x_n)/∂p_js)², with μ = 1 as a mere scale if the loss has none. If f is not linear
-    in the entry (homogeneous polynomials), it is the Gauss–Newton curvature, which scales the step without
-    bounding it. `sums` are those of `fmviz.engine.models.Model.forward`.
+    This is μ/N Σ_n c_n (∂f(x_n)/∂p_js)². If the loss has no μ, its second derivative at f_n replaces it, and
+    if f is not linear in the entry (homogeneous polynomials), this is the Gauss–Newton curvature: both scale
+    the step without bounding it. `f` and `sums` are those of `fmviz.engine.models.Model.forward`.
     """
-    total = problem.model.curvature(problem.design, parameters, problem.unit_weights, sums)
-    total *= problem.mu / problem.design.n_samples
+    weights, mu = problem.bends(f)
+    total = problem.model.curvature(problem.design, parameters, weights, sums)
+    total *= mu / problem.design.n_samples
     return total
 
 
@@ -87,10 +90,11 @@ def stationarity(problem: Problem, parameters: Parameters, forward: Forward | No
 
     For every entry of P (or row, if the penalty acts on rows), the objective is majorized by a quadratic with
     the Lipschitz constant of the entry (the sum over the row), plus the penalty, and minimized in closed
-    form; likewise for w and the bias. The result is the largest distance to these minima, relative to the
-    largest |P|, or for w and the bias to the largest of them: 0 at a stationary point. For TI, CS, ℓ1 and
-    ℓ2,1, stationarity in every coordinate (row) implies stationarity of the objective, since ∂Ω is a product
-    of the subdifferentials of the coordinates (rows).
+    form; likewise for w and the bias. If the loss has no Lipschitz constant, its current curvature replaces
+    it, which makes the steps those of Newton's method along a coordinate. The result is the largest distance
+    to these minima, relative to the largest |P|, or for w and the bias to the largest of them: 0 at a
+    stationary point. For TI, CS, ℓ1 and ℓ2,1, stationarity in every coordinate (row) implies stationarity of
+    the objective, since ∂Ω is a product of the subdifferentials of the coordinates (rows).
 
     If Ω is not separable along entries or rows (Ω_*), the step of an entry is the smallest subgradient found
     by the penalty divided by the Lipschitz constant: an upper bound, 0 only at a stationary point of the
@@ -98,18 +102,21 @@ def stationarity(problem: Problem, parameters: Parameters, forward: Forward | No
     """
     f, sums = problem.model.forward(problem.design, parameters) if forward is None else forward
     in_P, in_w, in_bias = problem.model.gradient(problem.design, parameters, problem.slope(f), sums)
-    steps = _factor_step(problem, parameters, in_P, sums), _linear_step(problem, parameters, in_w, in_bias)
+    steps = (
+        _factor_step(problem, parameters, in_P, f, sums),
+        _linear_step(problem, parameters, in_w, in_bias, f),
+    )
     return float(max(steps)) if np.isfinite(steps).all() else float("inf")
 
 
 def _factor_step(
-    problem: Problem, parameters: Parameters, gradient: np.ndarray, sums: np.ndarray | None
+    problem: Problem, parameters: Parameters, gradient: np.ndarray, f: np.ndarray, sums: np.ndarray | None
 ) -> float:
     P = parameters.P
     if P.size == 0:
         # Rank 0: the linear model.
         return 0.0
-    h = curvature(problem, parameters, sums)
+    h = curvature(problem, parameters, f, sums)
     shrink = 2.0 * problem.lambda_p * np.broadcast_to(problem.model.column_weights(parameters), P.shape)
     step = 0.0
     for columns, penalty in parts_of(problem.penalty):
@@ -166,19 +173,23 @@ def _least_subgradient_step(
     return float((np.abs(residual) / np.maximum(bend, 1e-6 * largest)).max())
 
 
-def _linear_step(problem: Problem, parameters: Parameters, in_w: np.ndarray, in_bias: float) -> float:
+def _linear_step(
+    problem: Problem, parameters: Parameters, in_w: np.ndarray, in_bias: float, f: np.ndarray
+) -> float:
     if not (problem.fit_linear or problem.fit_intercept):
         return 0.0
-    design, mu = problem.design, problem.mu
+    design = problem.design
+    weights, mu = problem.bends(f)
     size = max(float(np.abs(parameters.w).max()), abs(parameters.intercept))
     step = 0.0
     if problem.fit_linear:
-        h = design.transpose_dot(problem.unit_weights, 2) * (mu / design.n_samples)
+        h = design.transpose_dot(weights, 2) * (mu / design.n_samples)
         bend = h + 2.0 * problem.lambda_w
         gradient = in_w + 2.0 * problem.lambda_w * parameters.w
         step = float(np.abs(np.divide(gradient, bend, out=np.zeros_like(h), where=bend > 0)).max())
     if problem.fit_intercept:
-        step = max(step, abs(in_bias) / mu)
+        bend = mu if problem.loss.mu() is not None else float(weights.mean())
+        step = max(step, abs(in_bias) / bend if bend > 0.0 else 0.0)
     return _relative(step, size)
 
 

@@ -17,6 +17,7 @@ from .logistic import Logistic
 from .squared_hinge import SquaredHinge
 from .huber import Huber
 from .quantile_huber import QuantileHuber
+from .poisson import Poisson
 from .absolute import Absolute, Insensitive
 from .capped import CappedInsensitive, CappedHinge
 # isort: on

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from ..errors import WhyNot
-from ..settings import Bound
+from ..settings import SMALL, Bound
 from .scalar import Scalar, ScalarLoss, evaluate
 
 if TYPE_CHECKING:
@@ -35,8 +35,12 @@ class Loss(Bound):
         Whether it is convex in f.
     smooth : bool
         Whether its derivative in f is continuous. If not, `derivative` is one-sided at a kink.
+        If it is continuous, but not Lipschitz continuous, the second derivative must be convex in f.
     lipschitz : float or None
         The Lipschitz constant of the derivative, if it depends on no parameter.
+    log_link : bool
+        Whether f is the logarithm of the mean of y, which is then not standardized; otherwise, f is the mean
+        or a score.
     jitable_conjugate : callable, optional
         The convex conjugate ℓ*(a, y) = sup_f a·f − ℓ(f, y) as a jitable function of (a, y, theta), infinite
         outside its domain.
@@ -50,6 +54,7 @@ class Loss(Bound):
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     lipschitz: ClassVar[float | None] = None
+    log_link: ClassVar[bool] = False
     jitable_conjugate: ClassVar[Scalar | None] = None
 
     @cached_property
@@ -64,6 +69,42 @@ class Loss(Bound):
     @property
     def majoriser(self) -> Majoriser | None:
         """The weighted squares that majorize it, or None if it is smooth."""
+        return None
+
+    @property
+    def cap(self) -> float | None:
+        """The maximum loss of a row, a parameter of capped losses; None for others."""
+        return None
+
+    def mean(self, f: np.ndarray) -> np.ndarray:
+        """Return the predictions of y for scores f of any shape: e^f with a log link, otherwise f."""
+        return np.exp(np.minimum(f, 700.0)) if self.log_link else f
+
+    def score(self, mean: float) -> float:
+        """Return the f whose prediction is `mean`."""
+        return float(np.log(max(mean, SMALL))) if self.log_link else mean
+
+    def why_not_target(self, y: np.ndarray) -> str | None:
+        """Return why finite numbers y of any shape are no target of this loss, or None."""
+        if self.task != "binary" or (labels := np.isin(y, (-1.0, 1.0))).all():
+            return None
+        return (
+            f"y contains {y[~labels][0]:g}, but loss {self.name!r} needs labels -1 and +1; "
+            "recode y, or choose the loss 'squared' or 'huber'."
+        )
+
+    def why_not_task(self, classes: bool, target: str) -> str | None:
+        """Return why this loss does not suit classes, or else numbers, of a named target; or None."""
+        if self.task == "binary" and not classes:
+            return (
+                f"The {self.label.lower()} loss needs classes, but {target} is numeric. Choose the squared "
+                "or the Huber loss."
+            )
+        if self.log_link and classes:
+            return (
+                f"The {self.label.lower()} loss needs numbers of at least 0, such as counts, but {target} "
+                "has classes. Choose the logistic loss."
+            )
         return None
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
@@ -105,8 +146,8 @@ class Loss(Bound):
         return WhyNot(
             "no_mu",
             f"{use} needs a bound on the curvature for its step sizes, but the derivative of the "
-            f"{self.label.lower()} loss has no Lipschitz constant. Use APGD, PGD or nmAPGD, which choose "
-            "their steps by a line search, or choose another loss.",
+            f"{self.label.lower()} loss has no Lipschitz constant. Use PCD, PBCD, APGD, PGD or nmAPGD, which "
+            "choose their steps by a line search, or choose another loss.",
         )
 
     def why_no_gap(self) -> WhyNot | None:

@@ -106,6 +106,10 @@ class Smoothed(Loss):
         majoriser = self._majoriser
         return majoriser.weights(f, y, self.delta) * majoriser.half_square.derivative(f, y)
 
+    def second(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return 1, a mere scale."""
+        return np.ones_like(f)
+
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
         conjugate = self.loss.conjugate(a, y)
         return None if conjugate is None else conjugate + 0.5 * self.delta * (a * a - 1.0)

@@ -167,6 +167,14 @@ class Separate(VectorLoss):
         """Return μ of ℓ."""
         return self.loss.mu()
 
+    @property
+    def log_link(self) -> bool:  # type: ignore[override]
+        """As for ℓ."""
+        return self.loss.log_link
+
+    def why_not_target(self, y: np.ndarray) -> str | None:
+        return self.loss.why_not_target(y)
+
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray | None:
         conjugate = self.loss.conjugate(a.ravel(), self.targets(y, a.shape[1]).ravel())
         return None if conjugate is None else conjugate.reshape(a.shape).sum(axis=1)

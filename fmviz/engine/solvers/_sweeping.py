@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._jit import cached_factory
+from .._jit import cached_factory, jitable
 from ..design import Storage, line
 from ..losses import ScalarLoss
 from ..memory import aligned_copy
@@ -21,27 +21,42 @@ from ._saddle_escape import ESCAPE, SaddleEscape
 from .base import Solver, second_moments, working_loss
 from .kernels.coefficients import CoefficientStep, coefficient_change
 from .kernels.matrix_factorization import predict_pairs
-from .kernels.sweeps import sample_weight, unit_weight
+from .kernels.sweeps import sample_weight, searched_minimum, unit_weight
+
+
+@jitable
+def smooth_minimum(unused, j, p, g, h, lam_p, lam):
+    """Return the q that minimizes g(q − p) + ½h(q − p)² + lam_p·q²."""
+    return (h * p - g) / (h + 2.0 * lam_p)
 
 
 @cached_factory()
-def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
+def linear_sweep(storage: Storage, loss: ScalarLoss, weight, search: bool = False):
     """Return the kernel of one sweep over the bias and w.
 
     ``(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias, sizes)`` updates
     f and w in place, with the `curvature` μ/N Σ c x_j² of every column (0 skips all columns), and returns the
-    new bias and the largest change, where the change of w_j is multiplied by sizes_j.
+    new bias and the largest change, where the change of w_j is multiplied by sizes_j. With `search`, the
+    curvatures are those of `searched_minimum`.
     """
     row, value, derivative = storage.row, storage.value, loss.derivative
+    searched = searched_minimum(loss, weight, smooth_minimum)
 
     def sweep(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias, sizes):
         n_samples = y.size
         change = 0.0
+        places = np.arange(n_samples if search else 0)
+        slopes = np.ones(places.size)
         if bias_curvature > 0.0:
             total = 0.0
             for n in range(n_samples):
                 total += weight(weights, n) * derivative(f[n], y[n], theta)
-            step = total / n_samples / bias_curvature
+            if search:
+                step = -searched(
+                    slopes, 0, 0.0, total / n_samples, 0.0, 0.0, places, slopes, f, y, weights, theta
+                )
+            else:
+                step = total / n_samples / bias_curvature
             if step != 0.0:
                 for n in range(n_samples):
                     f[n] -= step
@@ -55,7 +70,26 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight):
                 for i in range(count):
                     n = row(rows, i)
                     total += weight(weights, n) * derivative(f[n], y[n], theta) * value(column, i)
-                step = (total / n_samples + 2.0 * lam * w[j]) / bend
+                if search:
+                    for i in range(count):
+                        places[i] = row(rows, i)
+                        slopes[i] = value(column, i)
+                    step = w[j] - searched(
+                        slopes,
+                        j,
+                        w[j],
+                        total / n_samples,
+                        lam,
+                        0.0,
+                        places[:count],
+                        slopes[:count],
+                        f,
+                        y,
+                        weights,
+                        theta,
+                    )
+                else:
+                    step = (total / n_samples + 2.0 * lam * w[j]) / bend
                 if step != 0.0:
                     for i in range(count):
                         f[row(rows, i)] -= step * value(column, i)
@@ -79,7 +113,8 @@ class LinearPart:
         self._problem = problem
         design, mu = problem.design, problem.mu
         weight = unit_weight if problem.sample_weight is None else sample_weight
-        self._sweep = linear_sweep(design.storage, working_loss(problem)[0], weight)
+        search = problem.loss.mu() is None
+        self._sweep = linear_sweep(design.storage, working_loss(problem)[0], weight, search)
         self._curvature, self.sizes = np.empty(0), np.ones(design.n_features)
         if problem.fit_linear:
             moments = second_moments(problem)
@@ -179,7 +214,6 @@ class SweepingSolver(Solver, ABC):
     sums per sample (`_set_sums`), and sweep over the blocks of P (`_sweep_factors`).
     """
 
-    needs_mu: ClassVar[bool] = True
     # Whether there is a kernel for designs whose rows are pairs, which needs no XP.
     takes_pairs: ClassVar[bool] = True
     # Incremental predictions slowly lose digits and are recomputed after this number of epochs.
@@ -199,6 +233,8 @@ class SweepingSolver(Solver, ABC):
         model = problem.model
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
         self._loss, self._shift = working_loss(problem)
+        # Without a Lipschitz constant of the derivative, every step searches for its curvature.
+        self._search = problem.loss.mu() is None
         self._linear = LinearPart(problem, self.unit_free)
         self._moments = second_moments(problem)
         self._live_only = False
@@ -208,7 +244,7 @@ class SweepingSolver(Solver, ABC):
                 f"{ESCAPE.name} = True is for second-order machines, in which zero columns may be saddle "
                 f"points; omit it for the model {model.name!r}."
             )
-        self._partners = problem.design.partners if plain and self.takes_pairs else None
+        self._partners = None if self._search or not (plain and self.takes_pairs) else problem.design.partners
         self._coefficient_step = CoefficientStep(problem) if model.fits_coefficients else None
 
     @abstractmethod

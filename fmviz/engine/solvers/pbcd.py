@@ -17,6 +17,19 @@ from .kernels.matrix_factorization import pair_row_sweep
 from .kernels.row_sweep import in_lines, row_sweep
 from .pcd import not_linear
 
+SEARCH = (
+    ParamSpec(
+        "sigma",
+        "float",
+        0.01,
+        1e-6,
+        0.99,
+        symbol=r"\sigma",
+        help="The required fraction of the predicted decrease.",
+    ),
+    ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="The factor of each reduction."),
+)
+
 
 class PBCD(SweepingSolver):
     """Proximal block coordinate descent over the rows of P ([A] Algorithm 6)."""
@@ -26,7 +39,8 @@ class PBCD(SweepingSolver):
 
     params: ClassVar[tuple[ParamSpec, ...]] = (ACTIVE_SWEEPS, ANDERSON, ESCAPE)
 
-    # Whether steps start larger and are reduced until the objective decreases sufficiently.
+    # Whether steps start larger and are reduced until the objective decreases sufficiently, as always for
+    # losses whose derivative has no Lipschitz constant.
     searches: ClassVar[bool] = False
     most_trials: ClassVar[int] = 40
 
@@ -106,7 +120,8 @@ class PBCD(SweepingSolver):
             weighted = problem.model.columnar
             # In a padded P, all are 1 and unused.
             coefficients = self._coefficients[b * problem.rank : (b + 1) * problem.rank]
-            sweeps = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, self.searches)
+            search = self.searches or self._search
+            sweeps = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, search)
             rounds.take(
                 sweeps(
                     *self._round_arguments(rounds),
@@ -122,7 +137,7 @@ class PBCD(SweepingSolver):
                     self._work,
                     cache,
                     *strengths,
-                    *(self.settings.get(name, 0.0) for name in ("sigma", "rho")),
+                    *(self.settings.get(spec.name, spec.default) for spec in SEARCH),
                     self.most_trials,
                 )
             )
@@ -137,16 +152,7 @@ class PBCDLineSearch(PBCD):
         ACTIVE_SWEEPS,
         ANDERSON,
         ESCAPE,
-        ParamSpec(
-            "sigma",
-            "float",
-            0.01,
-            1e-6,
-            0.99,
-            symbol=r"\sigma",
-            help="The required fraction of the predicted decrease.",
-        ),
-        ParamSpec("rho", "float", 0.5, 0.05, 0.95, symbol=r"\rho", help="The factor of each reduction."),
+        *SEARCH,
     )
     takes_pairs: ClassVar[bool] = False
     searches: ClassVar[bool] = True

@@ -77,6 +77,7 @@ class PCD(SweepingSolver):
             columns = view.columns.stop - view.columns.start
             self._caches.append(np.tile(entry.cache(d, columns), (1 if entry.shared else columns, 1)))
         self._screened = self._plain and self._partners is None and problem.design.storage is DENSE
+        self._screened &= not self._search
         if self._partners is not None:
             self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)
 
@@ -165,6 +166,7 @@ class PCD(SweepingSolver):
                 view.entries,
                 model.shrinkage_power,
                 by_features,
+                self._search,
             )
             rounds.take(
                 sweeps(

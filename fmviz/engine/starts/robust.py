@@ -199,10 +199,11 @@ def _typical(problem: Problem) -> float:
 
 def _scale(problem: Problem, here: Parameters, share: float, normal: float, near: float) -> float:
     """Return σ from a quantile of the residuals of included rows away from the edge of the tube."""
-    loss, model = problem.loss.settings, problem.model
+    loss, model = problem.loss, problem.model
+    epsilon = loss.settings["epsilon"]
     sizes = np.abs(problem.predict(here) - problem.y)
-    kept = problem.unit_weights * (sizes <= loss["epsilon"] + loss.get("cap", np.inf))
-    kept[np.abs(sizes - loss["epsilon"]) <= near * _typical(problem)] = 0.0
+    kept = problem.unit_weights * (sizes <= epsilon + (np.inf if loss.cap is None else loss.cap))
+    kept[np.abs(sizes - epsilon) <= near * _typical(problem)] = 0.0
     if not kept.any():
         return 0.0
     scale = _quantile(sizes, kept, share) / normal

@@ -14,7 +14,7 @@ from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import Make, Task
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import memory_limit
-from fmviz.lab.runner import load_dataset
+from fmviz.lab.runner import dataset_of
 from fmviz.lab.store import RunStore, store
 from fmviz.lab.store.recorder import Recorder
 
@@ -175,7 +175,7 @@ class TaskManager:
             if stored.resumable:
                 self._make_room(owner)
             else:
-                data, parameters = load_dataset(stored.experiment.dataset), runs.parameters(run)
+                data, parameters = dataset_of(stored.experiment), runs.parameters(run)
                 if parameters is not None:
                     stored.check_data(parameters, data)
             recorder = Recorder(self._open_store, stored.experiment, stored=stored)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from fmviz.engine.losses import Loss
 from fmviz.engine.memory import array_bytes
-from fmviz.engine.settings import ParamSpec, check_params
+from fmviz.engine.settings import SMALL, ParamSpec, check_params
 from fmviz.engine.target import Target
 from fmviz.lab.contamination import contaminated, contamination_params
 from fmviz.tables.scaling import Scaling
@@ -114,7 +115,7 @@ class Dataset:
             class_labels=target.class_labels,
             targets=target.outputs if target.task == "regression" else (),
             scaling=tuple(scaling for column in columns for scaling in column.scalings) or None,
-            target_scaling=None if encoder is None else target.scaling,
+            target_scaling=target.scaling,
             columns=columns,
             group=encoded.group,
             row_groups=encoded.row_groups,
@@ -181,6 +182,24 @@ class Dataset:
         if not isinstance(scaling, Scaling) or (scaling.scale == 1.0 and not scaling.logarithm):
             return 1.0, ""
         return scaling.scale, f"log {self.target_unit}" if scaling.logarithm else self.target_unit
+
+    def for_loss(self, loss: Loss) -> Dataset:
+        """Return the data with a target in its original unit if the loss has a log link, or else unchanged.
+
+        Rounding errors of the inverse scaling are rounded off: counts stay whole numbers.
+        """
+        scaling = self.target_scaling
+        if not loss.log_link or scaling is None:
+            return self
+        each = scaling if isinstance(scaling, tuple) else (scaling,)
+
+        def unscaled(y: np.ndarray) -> np.ndarray:
+            columns = zip(each, y.reshape(len(y), -1).T, strict=True)
+            values = np.column_stack([own.decode(column) for own, column in columns]).reshape(y.shape)
+            return np.round(values, 9 - int(np.log10(max(np.abs(values).max(initial=0.0), SMALL))))
+
+        true_y = None if self.true_y is None else unscaled(self.true_y)
+        return replace(self, y=unscaled(self.y), true_y=true_y, target_scaling=None)
 
     def of_output(self, c: int) -> Dataset:
         """Return the data set of one output: a class against the rest, or a number.

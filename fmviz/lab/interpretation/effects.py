@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from fmviz.engine.losses import Loss
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.interpretation.wording import number
@@ -261,7 +262,9 @@ class Effects:
         sizes[self.pairs["a"], self.pairs["b"]] = self.pairs["size"]
         return sizes + sizes.T
 
-    def enough(self, X: Any, y: np.ndarray, row_groups: np.ndarray | None = None) -> int:
+    def enough(
+        self, X: Any, y: np.ndarray, row_groups: np.ndarray | None = None, loss: Loss | None = None
+    ) -> int:
         """Return the smallest number of largest pairs with a loss within one standard error of the minimum.
 
         Parameters
@@ -270,10 +273,15 @@ class Effects:
             Held-out rows, in the scale of the fit.
         row_groups : (n,) int ndarray, optional
             The group of each row; standard errors count groups.
+        loss : Loss, optional
+            The loss of numbers y, by default their squared errors.
         """
         rows = slice(self._most(_MOST_TESTED))
         y, losses = y[rows], []
         for f in self._truncated(sp.csr_array(X)[rows]):
+            if loss is not None:
+                losses.append(loss.value(f, y))
+                continue
             binary = self.posterior.binary
             losses.append(np.logaddexp(0.0, -y * self.scale * f) if binary else np.square(y - f))
         best = min(losses, key=np.mean)

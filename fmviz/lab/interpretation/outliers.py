@@ -74,6 +74,7 @@ def errors_of(run: Run, parameters: Parameters, every: bool = False) -> Errors:
         f = np.concatenate([f, problem.model.predict(design, parameters)])
         # Validation rows have their true targets.
         marked = None if marked is None else np.concatenate([marked, np.zeros(held_out.size, dtype=bool)])
+    f = problem.loss.mean(f)
     return Errors(rows, y, f, problem.target.kind == "binary", marked)
 
 
@@ -97,6 +98,8 @@ class Suspicion:
         The errors of all rows, including held-out rows.
     aside : (n,) bool ndarray
         Mask of the rows set aside.
+    dataset : Dataset
+        The data, with the target as in the errors.
     logistic : bool
         Whether rows are ranked by a logistic fit to the remaining rows.
     """
@@ -104,6 +107,7 @@ class Suspicion:
     label: str
     errors: Errors
     aside: np.ndarray
+    dataset: Dataset
     logistic: bool = False
 
     @property
@@ -151,11 +155,11 @@ def suspicious_rows(
     training = errors_of(run, parameters)
     kept = np.flatnonzero(~training.beyond(np.inf if caps is None else caps[1]))
     if not errors.binary or np.unique(training.y[kept]).size < 2:
-        return Suspicion(loss.label, errors, aside)
+        return Suspicion(loss.label, errors, aside, run.dataset)
     # The hinge loss is 0 for y·f ≥ 1: there it determines neither f nor the error of a flipped row.
     smooth = _logistic(run, output)
     smooth_fit = _fitted(replace(smooth, problem=smooth.problem.of_rows(kept)), should_stop)
-    return Suspicion(loss.label, errors_of(smooth, smooth_fit, every=True), aside, logistic=True)
+    return Suspicion(loss.label, errors_of(smooth, smooth_fit, every=True), aside, run.dataset, logistic=True)
 
 
 def _capped(run: Run, parameters: Parameters, output: int, should_stop: Callable[[], bool]) -> Run:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from fmviz.engine.losses import LOSSES
+from fmviz.engine.losses import Loss, get_loss
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.interpretation.attributes import Attribute, Attributes
 from fmviz.tables.scaling import Scaling
@@ -49,7 +49,7 @@ class Wording:
     @property
     def log_odds(self) -> bool:
         """Whether f is the log-odds of the second class."""
-        return self.binary and not self.compared and LOSSES[self.loss].probability(np.zeros(1)) is not None
+        return self.binary and not self.compared and self._loss.probability(np.zeros(1)) is not None
 
     @property
     def scaling(self) -> Scaling | None:
@@ -90,12 +90,25 @@ class Wording:
 
     def prediction(self, f: float) -> float:
         """Return a value of f in the original unit of the target."""
-        return f if self.scaling is None else self.scaling.decode(f)
+        return self.decoded(float(self._loss.mean(np.array(f))))
+
+    def decoded(self, y: float) -> float:
+        """Return an encoded target in its original unit."""
+        return y if self.scaling is None else float(self.scaling.decode(y))
+
+    @property
+    def log_link(self) -> bool:
+        """Whether f is the logarithm of the mean of the target."""
+        return self._loss.log_link
+
+    @property
+    def _loss(self) -> Loss:
+        return get_loss(self.loss)
 
     @property
     def in_logarithms(self) -> bool:
-        """Whether terms sum to the logarithm of the target."""
-        return self.scaling is not None and self.scaling.logarithm
+        """Whether terms sum to the logarithm of the target or of its mean."""
+        return self.log_link or (self.scaling is not None and self.scaling.logarithm)
 
     def added(self, f: float) -> float:
         """Return a value of f on the additive scale: the target, or its logarithm."""
@@ -110,7 +123,7 @@ class Wording:
         if self.compared:
             return "Scores are meaningful only in comparison: the class with the largest score is predicted."
         return (
-            f"The {LOSSES[self.loss].label.lower()} loss fits a score whose sign is the class, not a "
+            f"The {self._loss.label.lower()} loss fits a score whose sign is the class, not a "
             "probability. The logistic loss fits probabilities."
         )
 

@@ -63,9 +63,9 @@ def find_cached(
 
 def caps_record(problem: Problem) -> dict[str, float]:
     """Return the caps and the strength of a problem by record name."""
-    loss, model = problem.loss.settings, problem.model
+    loss, model = problem.loss, problem.model
     own = (model.cap, problem.lambda_p) if isinstance(model, RobustFM) and model.capped else ()
-    return dict(zip(_NAMES, (loss["epsilon"], loss["cap"], *own), strict=False))
+    return dict(zip(_NAMES, (loss.settings["epsilon"], loss.cap, *own), strict=False))
 
 
 def numbers(experiment: Experiment) -> Caps | None:

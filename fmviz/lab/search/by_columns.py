@@ -114,24 +114,27 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
 
 def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
     """Return the errors of a constant, of columns without pairs, and of the machine on held-out rows."""
-    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
+    loss = run.problem.loss
     if run.validation is None:
         return ()
     (design, y), binary = run.validation, machine.binary
-    linear: Any = LogisticRegression(max_iter=300) if binary else Ridge()
+    counts = PoissonRegressor(alpha=1.0 / run.problem.y.size, max_iter=300)
+    linear: Any = LogisticRegression(max_iter=300) if binary else counts if loss.log_link else Ridge()
     linear.fit(run.problem.design.matrix, run.problem.y)
     alone = (linear.decision_function if binary else linear.predict)(design.matrix)
+    constant = loss.score(run.problem.y.mean())
     known = {
-        "the most frequent class" if binary else "the mean": np.full(y.size, run.problem.y.mean()),
-        "columns without pairs": alone,
+        "the most frequent class" if binary else "the mean": np.full(y.size, constant),
+        "columns without pairs": np.log(alone) if loss.log_link else alone,
         "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
     groups, target, rows = run.row_groups[1], Target.of(y), []
     of = "" if groups is None else f" of {len(np.unique(groups)):,} {run.dataset.group}"
     for name, f in known.items():
         row: dict[str, Any] = {f"on {y.size:,} held-out rows{of}": name}
-        for metric, value in measured(target.kind, Predictions(target, f)).items():
+        for metric, value in measured(target.kind, Predictions(target, f, loss=loss)).items():
             scale, title = METRICS[metric].within(run.dataset.unit)
             title += run.dataset.contrast if metric == "auc" else ""
             row[title] = scale * value
@@ -159,7 +162,8 @@ def read_by_columns(
 def read_validated(run: Run, machine: Posterior, message: str = "") -> ByColumns:
     """Return the column effects of a machine, with errors and relevant pairs on held-out rows."""
     effects, held_out = effects_of(run, machine), run.validation
-    n_pairs = held_out and effects.enough(held_out[0].matrix, held_out[1], run.row_groups[1])
+    loss = run.problem.loss if run.problem.loss.log_link else None
+    n_pairs = held_out and effects.enough(held_out[0].matrix, held_out[1], run.row_groups[1], loss)
     return ByColumns(effects, message, n_pairs, baselines(run, machine))
 
 

@@ -70,7 +70,7 @@ class FirstFit:
         return SavedModel(
             self.end.parameters,
             experiment.model.name,
-            target if encoded is None else encoded.target,
+            target if encoded is None else encoded.target.for_loss(experiment.loss),
             dataset.feature_names,
             None if encoded is None else encoded.encoder,
             changed_of(experiment.model),

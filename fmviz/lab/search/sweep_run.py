@@ -19,7 +19,7 @@ from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.background.workers import stream
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import LOST, attempt
-from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.runner import Run, dataset_of
 from fmviz.lab.runs.provenance import data_hash, versions
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import Growth, RunStore, StoredRun
@@ -136,7 +136,7 @@ def results(plan: SweepPlan, store: RunStore) -> dict[int, StoredRun]:
         run = stored.get(cell.digest)
         if run is None or run.versions.get("fmviz") != versions()["fmviz"]:
             continue
-        dataset, _, _ = attempt(partial(load_dataset, cell.dataset))
+        dataset, _, _ = attempt(partial(dataset_of, cell))
         if dataset is not None and data_hash(dataset) == run.data_hash:
             known[index] = run
     return known

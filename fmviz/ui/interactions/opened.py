@@ -19,7 +19,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.runner import Run, load_dataset
+from fmviz.lab.runner import Run, dataset_of
 from fmviz.lab.search.averaged import Average, Message, average_beside
 from fmviz.lab.search.by_columns import ByColumns, read_by_columns
 from fmviz.lab.store import RunStore, StoredRun
@@ -110,7 +110,7 @@ def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0
             f"{title_of_run(stored)} has diverged: its parameters are not finite. Train again with "
             "stronger penalties or another solver."
         )
-    full_dataset = load_dataset(experiment.dataset)
+    full_dataset = dataset_of(experiment)
     stored.check_data(parameters, full_dataset)
     m = experiment.model.n_outputs_of(parameters)
     output = min(output, m - 1)

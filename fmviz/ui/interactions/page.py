@@ -144,7 +144,9 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
 
 def _header(reading: Opened) -> None:
     run, dataset, wording = reading.run, reading.dataset, reading.wording
-    what = f"f is {wording.what}" if wording.binary else f"f predicts {dataset.target_name}"
+    what = (
+        f"f is {wording.what}" if wording.binary or wording.log_link else f"f predicts {dataset.target_name}"
+    )
     if wording.scale != 1.0:
         what += ", and effects are in its unit"
     used = [run.last.get(f"used_{name}", 0) for name in ("interactions", "features")]
@@ -216,7 +218,7 @@ def _draw_suspects(reading: Opened) -> None:
     if not results:
         return
     suspicion = results[-1]
-    places, dataset, errors = suspicion.listed, reading.dataset, suspicion.errors
+    places, dataset, errors = suspicion.listed, suspicion.dataset, suspicion.errors
     st.markdown(plain(suspicion.message))
     table = rows_table(dataset, errors, places[:LISTED], _COLUMNS)
     st.dataframe(

@@ -257,7 +257,7 @@ def _numbers(reading: Opened, place: int, before: Decomposition, now: Decomposit
         cells.append(("In the data", label, None, f"The row's {dataset.target_name}."))
     else:
         value, was = wording.prediction(shown.predicted), wording.prediction(before.predicted)
-        truth, words = wording.prediction(y), "Prediction minus target."
+        truth, words = wording.decoded(y), "Prediction minus target."
         cells = [
             ("Prediction", typeset(value, ".5g"), delta(value, was), dataset.target_name),
             ("In the data", typeset(truth, ".5g"), None, dataset.target_name),

@@ -10,6 +10,7 @@ import streamlit as st
 from fmviz.engine.compatibility import best_solver, why_not_together
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS, Model
+from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.penalties import ALL_PENALTIES, PENALTIES, Penalty
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.background.job import Job
@@ -84,7 +85,7 @@ def _first_strength(settings: Settings, now: Experiment) -> str:
     """Return the strength shown in the main row: λ; without Ω, the cap of the loss, or λ_p."""
     if now.lambda_sparse != 0 or not takes_no_penalty(now.model):
         return "lambda_sparse"
-    return "caps" if any(spec.name == "cap" for spec in now.loss.params) else "lambda_p"
+    return "caps" if now.loss.cap is not None else "lambda_p"
 
 
 def _has_regularizers(settings: Settings, model: Model) -> bool:
@@ -225,8 +226,8 @@ def _regularizer(settings: Settings, now: Experiment) -> None:
 
 
 def _loss(settings: Settings, now: Experiment) -> None:
-    task = now.dataset.spec.task
-    fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or task != "regression"]
+    classes = now.dataset.spec.task != "regression"
+    fits = [name for name, loss in LOSSES.items() if loss.why_not_task(classes, "") is None]
     labels = {name: loss.label for name, loss in LOSSES.items()}
     _select(settings, "loss", "Loss", fits, labels, then=loss_suited(settings, now))
     above = _first_strength(settings, now) == "caps"
@@ -333,13 +334,13 @@ def found_caps(experiment: Experiment) -> tuple[str, ...]:
     if not experiment.finds_caps:
         return ()
     loss = ("loss_epsilon", "loss_cap")
-    robust = any(spec.name == "cap" for spec in experiment.model.params)
+    robust = isinstance(experiment.model, RobustFM)
     return (*loss, "model_cap", "lambda_p") if robust else loss
 
 
 def draw_caps(settings: Settings, now: Experiment) -> None:
     """Draw the switch for caps estimated from the data if the loss has a cap."""
-    if any(spec.name == "cap" for spec in now.loss.params):
+    if now.loss.cap is not None:
         widgets.param(settings, "caps", "Caps", labels=LABELS["caps"])
 
 

@@ -16,6 +16,7 @@ import streamlit as st
 
 from fmviz.engine._jit import compiling
 from fmviz.engine.interactions.weights import orders_of
+from fmviz.engine.losses import LOSSES
 from fmviz.figures import training as figures
 from fmviz.figures.training import mark_epochs
 from fmviz.lab.background.job import JobView
@@ -185,8 +186,9 @@ def _metric(view: JobView | None, dataset: Dataset | None, settings: Values) -> 
     if view is not None and view.history:
         offered = figures.metrics_in(view.last)
     else:
+        linked = LOSSES[settings["loss"]].log_link
         kind = "real" if dataset is None or dataset.task == "regression" else dataset.task
-        offered = [metric for metric in METRICS.values() if kind in metric.on]
+        offered = [metric for metric in METRICS.values() if kind in metric.on and metric.log_link <= linked]
     return chosen if chosen in offered or not offered else offered[0]
 
 

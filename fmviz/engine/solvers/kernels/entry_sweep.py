@@ -18,7 +18,7 @@ from ...losses import ScalarLoss
 from ...models.columns import EntryColumnView
 from ...penalties import EntryView
 from .coefficients import NOISE
-from .sweeps import end_sweep
+from .sweeps import end_sweep, searched_minimum
 
 _MOST_STEPS = 500
 
@@ -78,6 +78,7 @@ def entry_sweep(
     view: EntryColumnView,
     power: int = 2,
     by_features: bool = False,
+    search: bool = False,
 ):
     """Return the kernel of sweeps over the entries of some columns of P ([A] Alg. 1, 4; [B] Section 7).
 
@@ -85,7 +86,8 @@ def entry_sweep(
     Lipschitz constant h, it is the minimum of g·q + ½h(q − p)² + lam_p·q² + lam·ω(q), computed by the view of
     the penalty. It decreases the objective in any order. If K is not linear, the objective along the entry
     need not be convex: the step is a Newton step for positive curvature, otherwise a Gauss–Newton step,
-    halved until the decrease is a given fraction of that predicted by the slope (Armijo). `lam_p` is the
+    halved until the decrease is a given fraction of that predicted by the slope (Armijo). With `search`, for
+    a loss without a Lipschitz constant, h is that of `searched_minimum`. `lam_p` is the
     weight of ‖p_s‖ to the `power`; powers above 2 have no Ω. Columns are swept in sequence or, with
     `by_features`, interleaved at every feature, provided that the states of the columns are independent.
 
@@ -105,6 +107,7 @@ def entry_sweep(
     advance: Any = view.advance
     degree, rebuilt, needs = view.degree, view.rebuilt, view.needs
     linear = degree == 1
+    searched = searched_minimum(loss, weight, minimum)
 
     def sweeps(
         most,
@@ -131,6 +134,8 @@ def entry_sweep(
         rank, d = P.shape
         n_samples = y.size
         moves = np.empty(0 if linear else n_samples)
+        places = np.empty(n_samples if search else 0, dtype=np.int64)
+        slopes = np.empty(places.size)
         step = 0.0
         done, largest_change, last_change = 0, 0.0, 0.0
         while done < most and (done == 0 or last_change > enough):
@@ -203,6 +208,26 @@ def entry_sweep(
                             h *= scale * scale * mu / n_samples
                             if power > 2:
                                 q = power_minimum(p, g, h, lam_p[s], max(squares[s] - p * p, 0.0), power)
+                            elif search and h > 0.0:
+                                for i in range(count):
+                                    n = row(rows, i)
+                                    x = value(column, i)
+                                    places[i] = n
+                                    slopes[i] = scale * x * cofactor(kept, n, x, p, own)
+                                q = searched(
+                                    cache,
+                                    j,
+                                    p,
+                                    g,
+                                    lam_p[s],
+                                    lam,
+                                    places[:count],
+                                    slopes[:count],
+                                    f,
+                                    y,
+                                    weights,
+                                    theta,
+                                )
                             else:
                                 q = minimum(cache, j, p, g, h, lam_p[s], lam)
                         else:
