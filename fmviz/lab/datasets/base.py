@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from fmviz.engine.losses import Loss
 from fmviz.engine.memory import array_bytes
 from fmviz.engine.settings import SMALL, ParamSpec, check_params
 from fmviz.engine.target import Target
@@ -19,6 +18,7 @@ from fmviz.lab.contamination import contaminated, contamination_params
 from fmviz.tables.scaling import Scaling
 
 if TYPE_CHECKING:
+    from fmviz.engine.losses import Loss
     from fmviz.tables.columns import FeatureColumn
     from fmviz.tables.encoded import Encoded
     from fmviz.tables.target import Task
