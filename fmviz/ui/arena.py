@@ -383,7 +383,7 @@ def _picture(
     ]
     chart = {
         "title": "F1 of pairs (1: exactly the true pairs)"
-        + f"; bold: median of {len(SEEDS)} starts" * bool(starts and along),
+        + f"; thin: {len(SEEDS)} starts, bold: their median" * bool(starts and along),
         "rows": [{"series": series, "zero": True, "log": False, "top": 1.0}],
         **{"strip": True, "xlog": along, "x": "λ, log scale" * along},
     }
