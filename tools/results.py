@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
-from fmviz.figures import papers
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.papers import Result, Summary, path_of, shipped_result, summaries
 from fmviz.lab.search import arena, shipped
@@ -56,6 +56,7 @@ def judged(artefact: Artefact, result: Result) -> Result:
     return replace(
         result,
         **artefact.texts(),
+        picture=artefact.drawn(result.tables),
         checks=tuple(artefact.judge(result.tables, result.settings)),
         compared=tuple(artefact.compared(result.tables)),
         differences=tuple(text.replace(str(folder), folder.name) for text in result.differences),
@@ -73,7 +74,7 @@ def keep_shipped(result: Result, created: float) -> Path:
         created=round(created),
         verdicts=dict(Counter(check.verdict for check in result.checks)),
         without=tuple(name for name in result.settings.get("data", ()) if name not in result.data),
-        thumbnail=thumbnail(papers.draw(result.tables, **result.picture)),
+        thumbnail=thumbnail(go.Figure(result.picture)),
     )
     parts = asdict(summary), result.to_dict()
     path = path_of(result.artefact)

@@ -13,11 +13,11 @@ from operator import attrgetter
 from typing import Any, Literal
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 from pandas.io.formats.style import Styler
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import papers as figures
 from fmviz.figures.palette import SIGNALS
 from fmviz.lab.papers import Result, Summary, shipped_result, summaries
 from fmviz.typography import in_powers
@@ -126,7 +126,7 @@ def _result(summary: Summary, result: Result) -> None:
         f"Computed on {plain(_day(summary))} with {plain(versions)}. To repeat it in a checkout of fmviz:"
     )
     st.code(result.command, language="sh")
-    figure = figures.draw(result.tables, **result.picture)
+    figure = go.Figure(result.picture)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
         _badges(Counter(check.verdict for check in result.checks))
         budget = plain(result.budget.capitalize())
