@@ -236,6 +236,8 @@ MONKS = {
 
 def monks1() -> dict[str, Any]:
     """Return all robots, one-hot, and whether head and body have the same shape or the jacket is red."""
+    from fmviz.tables.columns import WordColumn
+
     codes = _cases(*map(len, MONKS.values()))
     head, body, _, _, jacket, _ = codes
     X = np.hstack([np.eye(len(levels))[code] for levels, code in zip(MONKS.values(), codes, strict=True)])
@@ -245,6 +247,7 @@ def monks1() -> dict[str, Any]:
         "y": np.where((head == body) | (jacket == MONKS["jacket_color"].index("red")), 1.0, -1.0),
         "feature_names": tuple(f"{name}={level}" for name, levels in MONKS.items() for level in levels),
         "groups": tuple(name for name, levels in MONKS.items() for _ in levels),
+        "columns": tuple(WordColumn(name=name, levels=levels) for name, levels in MONKS.items()),
         "true_pairs": tuple((j, n_shapes + j) for j in range(n_shapes)),
     }
 

@@ -83,7 +83,7 @@ class Opened:
     def by_columns(self) -> bool:
         """Whether column effects apply: second order, with separate outputs."""
         own = isinstance(self.model, FactorizationMachine) and not self.experiment.model.multi_output
-        return own and 1 < len(self.attributes.columns) <= _MOST_COLUMNS
+        return own and 1 < len(self.dataset.columns) <= _MOST_COLUMNS
 
     @property
     def key(self) -> str:

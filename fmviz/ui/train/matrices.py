@@ -272,7 +272,7 @@ def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...]
         codes = support.codes.copy()
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
         _cross_out(codes, features)
-        exactly = "exact recovery (PSSR 1)" if support.exact else "no exact recovery (PSSR 0)"
+        exactly = "exact recovery (PSSR 1)" if support.f1 == 1.0 else "no exact recovery (PSSR 0)"
         caption = f"epoch {frame.epoch:,}: F1 {support.f1:.3f}, {exactly}"
         drawn.append(ClassesFrame(codes, support.counts, key=frame.key, caption=caption))
     return Panel(
