@@ -223,8 +223,7 @@ def _small(settings: Settings, section: lab.Section, name: str, point: np.ndarra
         )
         figure, alt = _figure(settings, section, name, point, moved, height=_SMALL)
         # The minimum width of a Streamlit chart; narrower cells cut off its right edge.
-        static = {"staticPlot": True}
-        st.plotly_chart(figure, key=f"geometry_{name}_chart", width=150, config=static, alt=alt)
+        st.plotly_chart(figure, key=f"geometry_{name}_chart", width=150, config={"staticPlot": True}, alt=alt)
 
 
 def _clicked(settings: Settings, key: str) -> None:

@@ -83,7 +83,7 @@ def _cards(settings: Settings) -> None:
     for tab, (paper, artefacts) in zip(st.tabs(list(map(plain, short))), papers.items(), strict=True):
         with tab:
             st.caption(plain(paper))
-            with shell.cards(artefacts[0].artefact.rpartition("_")[0]):
+            with st.container(key=f"cards_{artefacts[0].artefact.rpartition('_')[0]}"):
                 for summary in artefacts:
                     with st.container(border=True, height="stretch"):
                         _card(summary, settings)
@@ -159,8 +159,12 @@ def _result(summary: Summary, result: Result) -> None:
     with st.expander("The numbers", icon=":material/table:"):
         for name, rows in result.tables.items():
             st.markdown(f"**{plain(name)}**")
-            height = min(320, 38 + 35 * len(rows))
-            st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"paper_table_{name}", height=height)
+            st.dataframe(
+                pd.DataFrame(rows),
+                hide_index=True,
+                key=f"paper_table_{name}",
+                height=min(320, 38 + 35 * len(rows)),
+            )
     widgets.download(
         "Result (JSON)",
         partial(json.dumps, result.to_dict(), indent=1),

@@ -304,8 +304,9 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
             with st.container():
                 size = "‖pⱼ‖₂" if penalty.row_wise else "|pⱼ₀|"
                 table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")
-                heads = ["j", size, "loses", "leaves"]
-                st.table(table.set_axis(heads, axis=1), border=False, hide_index=True)
+                st.table(
+                    table.set_axis(["j", size, "loses", "leaves"], axis=1), border=False, hide_index=True
+                )
                 st.caption("Sorted, around the last non-zero entry.")
 
 

@@ -257,9 +257,11 @@ def balance_scale() -> dict[str, Any]:
     codes = _cases(5, 5, 5, 5) + 1
     left_weight, left_distance, right_weight, right_distance = codes
     # Centred: an uncentred product is nearly collinear with its factors.
-    X = np.ascontiguousarray(codes.T - 3.0)
     return {
-        **_named(X, ("left weight", "left distance", "right weight", "right distance")),
+        **_named(
+            np.ascontiguousarray(codes.T - 3.0),
+            ("left weight", "left distance", "right weight", "right distance"),
+        ),
         "y": np.where(left_weight * left_distance > right_weight * right_distance, 1.0, -1.0),
         "scaling": (Scaling(3.0, 1.0, deviations=False),) * 4,
         "true_pairs": ((0, 1), (2, 3)),

@@ -158,10 +158,8 @@ class Attributes:
     @cached_property
     def of_column(self) -> np.ndarray:
         """The index in `all` of every feature."""
-        places = np.empty(len(self.dataset.feature_names), dtype=int)
-        for place, attribute in enumerate(self.all):
-            places[list(attribute.columns)] = place
-        return places
+        sizes = [len(attribute.columns) for attribute in self.all]
+        return np.repeat(np.arange(len(sizes)), sizes)
 
     def row(self, n: int) -> np.ndarray:
         """Return a dense copy of a row of X, shape (d,)."""

@@ -471,8 +471,9 @@ def _classes(settings: Settings, target: Column) -> None:
     """Draw the order of classes, or the positive class."""
     levels, task = target.levels, settings["task"]
     if task == "ordinal" and len(levels) > 2:
-        label = "In ascending order"
-        widgets.control(settings, "order", st.text_input, label, placeholder=", ".join(levels[:_FEW]))
+        widgets.control(
+            settings, "order", st.text_input, "In ascending order", placeholder=", ".join(levels[:_FEW])
+        )
     elif levels and (task == "binary" or len(levels) == 2 or (target.kind == "word" and task == "auto")):
         usual = "all classes" if task == "auto" else "choose a class"
         if len(levels) == 2:
@@ -673,8 +674,7 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
 
 
 def _keep(settings: Settings, recipe: Recipe) -> None:
-    owner = session_uploads.owner()
-    upload = import_upload(settings["file"], recipe, settings["title"], owner=owner)
+    upload = import_upload(settings["file"], recipe, settings["title"], owner=session_uploads.owner())
     session_uploads.remember(upload.name)
     st.session_state[_MESSAGE] = f"{upload.title} was added to the data set menu."
     settings.set(dataset=upload.name)

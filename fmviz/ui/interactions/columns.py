@@ -78,8 +78,7 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
         sentence, figure = effects.main_sentence(*shown), main_figure(effects, *shown)
     else:
         sentence = effects.pair_sentence(*shown)
-        dark = st.context.theme.type == "dark"
-        figure = pair_figure(effects.surface(*shown), effects.unit, dark=dark)
+        figure = pair_figure(effects.surface(*shown), effects.unit, dark=st.context.theme.type == "dark")
     st.markdown(plain(sentence))
     chart(figure, key="interactions_surface", alt=sentence)
     st.button(

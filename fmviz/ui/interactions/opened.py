@@ -165,8 +165,7 @@ def calculated(
     assert reading.pairs is not None
     n_rows = reading.pairs.rows.size
     if n_rows <= _INLINE_ROWS:
-        result: _Found = _kept(f"{reading.key}:{name}", lambda: make(lambda: None))
-        return result
+        return _kept(f"{reading.key}:{name}", lambda: make(lambda: None))
 
     def stream(should_stop: Callable[[], bool]) -> Iterator[_Found]:
         def between() -> None:

@@ -73,8 +73,7 @@ def draw(settings: Settings, reading: Opened) -> None:
         names = reading.dataset.feature_names
         by_columns = now
         if reading.dataset.columns:
-            every = reading.attributes.all
-            names = tuple(f"{a.name} = {a.words_for(a.value(changed))}" for a in every)
+            names = tuple(f"{a.name} = {a.words_for(a.value(changed))}" for a in reading.attributes.all)
             by_columns = now.of_columns(reading.attributes.of_column)
         _bars(reading, by_columns, names)
 

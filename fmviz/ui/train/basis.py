@@ -32,9 +32,16 @@ def draw(view: JobView) -> None:
         n = len(frame.thinned.V)
         codes, scale = encode_codes(np.pad(frame.thinned.V, ((0, rows - n), (0, 0))))
         drawn.append(CodesFrame(codes, scale, key=frame.key, caption=f"{n:,} bas{'is' if n == 1 else 'es'}"))
-    labels = basis_labels(last, dataset, rows)
     matrix_view(
-        [Panel("", drawn, row_labels=labels, col_labels=dataset.outputs, gram_label="V")],
+        [
+            Panel(
+                "",
+                drawn,
+                row_labels=basis_labels(last, dataset, rows),
+                col_labels=dataset.outputs,
+                gram_label="V",
+            )
+        ],
         key="train_output_layer",
         driver_key="train_matrix" if len(frames) > 1 else None,
         columns=1,
