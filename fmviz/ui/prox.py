@@ -12,7 +12,7 @@ from fmviz.lab import operators as lab
 from fmviz.lab.runs.provenance import array_hash
 from fmviz.lab.store.packing import pack_parameters
 from fmviz.plot import counts_figure
-from fmviz.stage import FactorFrame, Panel, encode_view
+from fmviz.stage import FactorFrame, Panel, View
 from fmviz.typography import counted
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
@@ -236,13 +236,13 @@ def pictures(
         if isinstance(driver, int):
             frames = [frames[study.at(driver)]]
         panels.append(Panel(study.variant.label, frames, color=regularizer_color(study.variant.penalty.name)))
-    return encode_view(
+    return View(
         panels,
         driver_key=driver if isinstance(driver, str) else None,
         columns=4,
         min_width=200,
         max_height=300,
-    )
+    ).encode()
 
 
 # --------------------------------------------------------------------------------------------- drawing
