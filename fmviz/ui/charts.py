@@ -61,6 +61,14 @@ def chart(figure: go.Figure, key: str, alt: str, *, place: Any = st, **options: 
     return picked
 
 
+def small_chart(figure: go.Figure, key: str, alt: str) -> None:
+    """Draw a small static chart; `figure`, `key` and `alt` as for `chart`.
+
+    It has the minimum width of a Streamlit chart; narrower cells cut off its right edge.
+    """
+    st.plotly_chart(figure, key=f"{key}_chart", width=150, config={"staticPlot": True}, alt=alt)
+
+
 def curves(figure: go.Figure, key: str, alt: str, *, live: bool, place: Any = st) -> None:
     """Draw a figure of curves.
 

@@ -18,7 +18,7 @@ from fmviz.lab.runs.provenance import array_hash
 from fmviz.operators import certificate
 from fmviz.typography import typeset
 from fmviz.ui import shell, widgets
-from fmviz.ui.charts import chart
+from fmviz.ui.charts import chart, small_chart
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings, Several
 
@@ -222,8 +222,7 @@ def _small(settings: Settings, section: lab.Section, name: str, point: np.ndarra
             unsafe_allow_html=True,
         )
         figure, alt = _figure(settings, section, name, point, moved, height=_SMALL)
-        # The minimum width of a Streamlit chart; narrower cells cut off its right edge.
-        st.plotly_chart(figure, key=f"geometry_{name}_chart", width=150, config={"staticPlot": True}, alt=alt)
+        small_chart(figure, f"geometry_{name}", alt)
 
 
 def _clicked(settings: Settings, key: str) -> None:
