@@ -225,11 +225,8 @@ def _regularizer(settings: Settings, now: Experiment) -> None:
 
 
 def _loss(settings: Settings, now: Experiment) -> None:
-    fits = [
-        name
-        for name, loss in LOSSES.items()
-        if loss.task != "binary" or now.dataset.spec.task != "regression"
-    ]
+    task = now.dataset.spec.task
+    fits = [name for name, loss in LOSSES.items() if loss.task != "binary" or task != "regression"]
     labels = {name: loss.label for name, loss in LOSSES.items()}
     _select(settings, "loss", "Loss", fits, labels, then=loss_suited(settings, now))
     above = _first_strength(settings, now) == "caps"
