@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from fmviz.datasets import list_datasets, load, make_sparse_interactions
 from fmviz.engine.losses import get_loss
 from fmviz.engine.problem import Problem
-from fmviz.lab.datasets.drawn import text_like
+from papers.blondel2016 import text_like
 
 from .timing import RANK
 

@@ -79,7 +79,7 @@ __all__ = [
     "why_not",
 ]
 
-_LAZY = {
+_MODULES = {
     "BayesianFMClassifier": "fmviz.estimators",
     "BayesianFMRegressor": "fmviz.estimators",
     "CollapseWarning": "fmviz.engine.errors",
@@ -97,6 +97,7 @@ _LAZY = {
     "TableEncoder": "fmviz.tables.encoder",
     "augmented": "fmviz.engine.design",
     "certificate": "fmviz.operators",
+    "datasets": "fmviz.datasets",
     "find_lambda": "fmviz.paths",
     "interactions_of": "fmviz.engine.interactions.weights",
     "lambda_max": "fmviz.paths",
@@ -104,25 +105,28 @@ _LAZY = {
     "list_models": "fmviz.choices",
     "list_regularizers": "fmviz.choices",
     "list_solvers": "fmviz.choices",
+    "losses": "fmviz.engine.losses",
+    "metrics": "fmviz.metrics",
+    "models": "fmviz.engine.models",
+    "penalties": "fmviz.engine.penalties",
+    "plot": "fmviz.plot",
     "prox": "fmviz.operators",
     "regularization_path": "fmviz.paths",
     "selection_frequencies": "fmviz.paths",
     "regularizer_value": "fmviz.operators",
     "save": "fmviz.interactive",
     "show": "fmviz.interactive",
+    "solvers": "fmviz.engine.solvers",
     "to_expansion": "fmviz.engine.interactions.weights",
     "why_not": "fmviz.choices",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    if name in ("datasets", "metrics", "plot"):
-        return import_module(f"fmviz.{name}")
-    if name in ("losses", "models", "penalties", "solvers"):
-        return import_module(f"fmviz.engine.{name}")
-    raise AttributeError(f"module 'fmviz' has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'fmviz' has no attribute {name!r}")
+    module = import_module(_MODULES[name])
+    return module if module.__name__.endswith(f".{name}") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

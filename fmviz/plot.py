@@ -523,8 +523,7 @@ def _pairs(fit: Any, output: Any) -> tuple[PairWeights, Sequence[Any]]:
     before, machine, output = _steps(fit, output)
     if isinstance(machine, StoredRun):
         return pairs_of(*_parameters(machine, output)), load_dataset(machine.experiment.dataset).feature_names
-    weights = machine.pair_weights(output)
-    return weights, machine.names() if before is None else before.get_feature_names_out()
+    return machine.pair_weights(output), machine.names() if before is None else before.get_feature_names_out()
 
 
 def _effects(fit: Any, X: Any, output: Any) -> Effects:

@@ -14,17 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import fmviz
 from fmviz.engine.blas import each_on_one_thread
 from fmviz.engine.errors import one_of
 from fmviz.lab.background.workers import checked_jobs
-from fmviz.lab.datasets.drawn import rated_items
 from fmviz.lab.papers import Check, Result, Row, Statement, Tables
 from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.provenance import versions
 from fmviz.lab.values import plain
 from papers.courses import cut_short
+from papers.drawing import draw, stored
 from papers.judging import Finding, Said, rows_where, verdict
 from papers.reproduction import Reproduction, Settings, Work
 
@@ -79,7 +80,7 @@ class Artefact:
         ``judging(tables, settings)`` yields verdicts on complete or partial tables; `settings` include
         thresholds.
     picture : mapping
-        Keywords of `fmviz.figures.papers.draw` for the tables.
+        Keywords of `papers.drawing.draw` for the tables.
     published : tuple of mapping
         Numbers printed in the paper: ``value`` and ``source``, the ``table`` of the result, the values
         ``where`` that select its row, and the ``column`` of our number; with ``tolerance`` or ``absolute``,
@@ -202,6 +203,7 @@ class Artefact:
         tables |= {name: rows for name, summed in self.summary.items() if (rows := plain([*summed(tables)]))}
         return Result(
             **self.texts(),
+            picture=self.drawn(tables),
             budget=budget,
             settings=plain(dict(repro.settings)),
             tables=tables,
@@ -216,14 +218,17 @@ class Artefact:
         )
 
     def texts(self) -> dict[str, Any]:
-        """Return the fields of a `Result` that are declared."""
+        """Return the texts of a `Result` that are declared."""
         return {
             "artefact": self.name,
             "paper": self.paper,
             "title": self.title,
             "statements": tuple(Statement(claim.key, claim.text, claim.where) for claim in self.statements),
-            "picture": plain(dict(self.picture)),
         }
+
+    def drawn(self, tables: Tables) -> dict[str, Any]:
+        """Return the picture of a `Result` with these tables."""
+        return stored(draw(tables, **self.picture))
 
     def compared(self, tables: Tables) -> list[Row]:
         """Return published and reproduced numbers, one row each; ``ours`` is None if not yet available.
@@ -250,6 +255,42 @@ class Artefact:
 def declared(name: str) -> dict[str, Any]:
     """Return the content of the TOML file of a paper or a figure."""
     return tomllib.loads((FOLDER / f"figures/{name}.toml").read_text(encoding="utf-8"))
+
+
+def rated_items(
+    n: int, users: int, items: int, rank: int, rng: np.random.Generator
+) -> tuple[sp.csr_array, np.ndarray]:
+    """Return user and item indicators, and ratings from 1 to 5 that depend on both and on their product.
+
+    Parameters
+    ----------
+    n, users, items : int
+        Ratings, users and items; items follow a long-tailed law, and pairs are unique.
+    rank : int
+        The rank of the interaction matrix.
+    rng : numpy Generator
+        The random generator.
+
+    Returns
+    -------
+    X : (N, users + items) csr_array
+        Two ones per row. N is n minus the number of duplicates.
+    y : (N,) ndarray
+        3.5 + a_user + b_item + ⟨u, v⟩ + noise, rounded, within 1 to 5; the four parts have standard
+        deviations 0.4, 0.4, 0.6 and 0.5.
+    """
+    user = rng.integers(0, users, n)
+    item = np.minimum((items * rng.random(n) ** 2).astype(np.int64), items - 1)
+    user, item = np.divmod(rng.permutation(np.unique(user * items + item)), items)
+    n = user.size
+    X = sp.csr_array(
+        (np.ones(2 * n), np.column_stack([user, users + item]).ravel(), np.arange(n + 1) * 2),
+        shape=(n, users + items),
+    )
+    U, V = rng.normal(size=(users, rank)), rng.normal(size=(items, rank))
+    score = 3.5 + 0.4 * rng.normal(size=users)[user] + 0.4 * rng.normal(size=items)[item]
+    score += 0.6 / np.sqrt(rank) * (U[user] * V[item]).sum(axis=1) + 0.5 * rng.normal(size=n)
+    return X, np.clip(np.rint(score), 1.0, 5.0)
 
 
 def rows_of(sets: Mapping[str, Mapping[str, Any]], name: str, drawn: int = 0) -> tuple[Any, np.ndarray]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from fmviz.engine.design import Design, augmented
 from fmviz.engine.drive import Budget, iterate
@@ -16,7 +17,6 @@ from fmviz.engine.interactions.weights import to_expansion
 from fmviz.engine.models import Lifted, PolynomialNetwork
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.lab.datasets.drawn import text_like
 from fmviz.lab.papers import Row, Tables
 from fmviz.lab.runner import load_dataset
 from fmviz.metrics import rmse
@@ -128,6 +128,42 @@ LIFTED, DIRECT, LBFGS, SGD = "Lifted (CD)", "Direct (CD)", "Direct (L-BFGS)", "D
 FITTED = "Direct (CD), λ fitted"
 # N of E2006-tfidf, for which β = 100 was chosen.
 _PUBLISHED_ROWS = 16_087
+
+
+def text_like(n: int, terms: int, per_row: int, rng: np.random.Generator) -> tuple[sp.csr_array, np.ndarray]:
+    """Return rows of unit length over Zipf-distributed terms, and a target of pairs of frequent ones.
+
+    Parameters
+    ----------
+    n, terms, per_row : int
+        Numbers of rows, columns, and words per row, including repetitions.
+    rng : numpy Generator
+        The random generator.
+
+    Returns
+    -------
+    X : (n, terms) csr_array
+        (1 + log count)·log(n / rows with the term), scaled to length 1.
+    y : (n,) ndarray
+        The target, of mean 0.
+    """
+    law = 1.0 / np.arange(1, terms + 1)
+    counts = sp.csr_array(
+        (
+            np.ones(n * per_row),
+            rng.choice(terms, n * per_row, p=law / law.sum()),
+            np.arange(n + 1) * per_row,
+        ),
+        shape=(n, terms),
+    )
+    counts.sum_duplicates()
+    rarity = np.log(n / np.maximum(1, np.bincount(counts.indices, minlength=terms)))
+    counts.data = (1.0 + np.log(counts.data)) * rarity[counts.indices]
+    norms = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1))).ravel()
+    X = sp.csr_array(sp.diags_array(1.0 / norms) @ counts)
+    frequent = X[:, 5:25].toarray()
+    y = 100.0 * (frequent[:, ::2] * frequent[:, 1::2]).sum(axis=1)
+    return X, y - y.mean() + 0.1 * rng.normal(size=n)
 
 
 def rows_of_fig2(settings: Settings) -> tuple[Any, np.ndarray]:

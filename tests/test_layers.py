@@ -87,7 +87,7 @@ FLOORS: dict[str, Floor] = {
             *("typography", "engine", "names", "metrics", "package", "estimators"),
             *("tables", "lab", "figures", "report"),
         ),
-        _TABLES,
+        (*_TABLES, "plotly"),
     ),
     "ui": Floor(
         ("fmviz/ui/",),
@@ -101,8 +101,8 @@ FLOORS: dict[str, Floor] = {
     # Beside the package, which does not need it.
     "papers": Floor(
         ("papers/",),
-        ("typography", "engine", "metrics", "lab", "cli", "package"),
-        (*_TABLES, "joblib", "scipy", "sklearn"),
+        ("typography", "engine", "metrics", "lab", "figures", "cli", "package"),
+        (*_TABLES, "joblib", "plotly", "scipy", "sklearn"),
     ),
 }
 """From the ground up."""

@@ -16,15 +16,22 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
-from fmviz.figures import papers, sketch
+import numpy as np
+import plotly.graph_objects as go
+
+from fmviz.lab.experiment import Experiment
 from fmviz.lab.papers import Result, Summary, path_of, shipped_result, summaries
 from fmviz.lab.search import arena, shipped
-from fmviz.lab.search.strength_path import trace
+from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity
+from fmviz.lab.search.strength_path import PathFit, learn, trace
 from papers import ARTEFACTS, Artefact
 from papers.__main__ import RESULTS, reproduced
+from tools.thumbnail import thumbnail
 
 COMPARE, START = "compare", "start"
 
@@ -49,6 +56,7 @@ def judged(artefact: Artefact, result: Result) -> Result:
     return replace(
         result,
         **artefact.texts(),
+        picture=artefact.drawn(result.tables),
         checks=tuple(artefact.judge(result.tables, result.settings)),
         compared=tuple(artefact.compared(result.tables)),
         differences=tuple(text.replace(str(folder), folder.name) for text in result.differences),
@@ -66,13 +74,55 @@ def keep_shipped(result: Result, created: float) -> Path:
         created=round(created),
         verdicts=dict(Counter(check.verdict for check in result.checks)),
         without=tuple(name for name in result.settings.get("data", ()) if name not in result.data),
-        thumbnail=sketch.thumbnail(papers.draw(result.tables, **result.picture)),
+        thumbnail=thumbnail(go.Figure(result.picture)),
     )
     parts = asdict(summary), result.to_dict()
     path = path_of(result.artefact)
     write(path, *(json.dumps(part, separators=(",", ":"), ensure_ascii=False) for part in parts))
     summaries.cache_clear()
     return path
+
+
+def fits_of_default() -> list[SearchFit]:
+    """Return the chosen fits of the default comparison, computed now."""
+    base = shipped.comparison_base(Experiment().dataset.name, 0)
+    fits = at_equal_sparsity(base, shipped.REGULARIZERS, shipped.TARGET, seeds=shipped.SEEDS)
+    return [fit for fit in fits if fit.parameters is not None]
+
+
+def compared() -> list[dict[str, Any]]:
+    """Return the fits of the default comparison for JSON, their factors to five digits."""
+    return [
+        {
+            **vars(fit),
+            "experiment": fit.experiment.to_json(),
+            "start": None,
+            "parameters": rounded(fit.parameters.P, 5),
+        }
+        for fit in fits_of_default()
+    ]
+
+
+def started(starts: Sequence[Sequence[PathFit]]) -> dict[str, Any]:
+    """Return the results of the start page for JSON, given the fits of the plan of each of its seeds."""
+    f1 = {
+        name: [
+            [fit.values["support_f1"] for fit in fits if fit.experiment.regularizer.name == name]
+            for fits in starts
+        ]
+        for name in arena.REGULARIZERS
+    }
+    middle = int(np.argsort(np.mean([*f1.values()], axis=(0, 2)))[(len(starts) - 1) // 2])
+    plan, path = arena.arena_plan(arena.SEEDS[middle]), dict[str, Any]()
+    for fit in starts[middle]:
+        path.setdefault(fit.experiment.regularizer.name, []).append(rounded(fit.parameters.P, 3))
+    film = {name: [rounded(P, 3) for P in factors] for name, factors in learn(plan, arena.STRENGTH)}
+    return {"plan": arena.arena_plan().digest, "f1": f1, "seed": plan.base.seed, "path": path, "film": film}
+
+
+def rounded(P: np.ndarray, digits: int) -> list[list[float]]:
+    """Return factors to some digits; non-zero entries stay non-zero."""
+    return [[float(f"{x:.{digits}g}") for x in row] for row in P]
 
 
 def write(path: Path, *lines: str) -> None:
@@ -88,12 +138,12 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.names or (START, COMPARE, *ARTEFACTS):
         if name == COMPARE:
-            shipped.keep(shipped.computed())
+            write(shipped.PATH, json.dumps(compared()))
             print(f"{name}: {shipped.PATH.stat().st_size:,} bytes")
             continue
         if name == START:
             fits = [[*trace(arena.arena_plan(seed))] for seed in arena.SEEDS]
-            write(arena.SHIPPED, json.dumps(arena.to_json(fits), separators=(",", ":")))
+            write(arena.SHIPPED, json.dumps(started(fits), separators=(",", ":")))
             print(f"{name}: {arena.SHIPPED.stat().st_size:,} bytes")
             continue
         artefact = ARTEFACTS[name]

@@ -67,13 +67,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write(result: Result, folder: Path) -> None:
     """Write a result to NAME.json, NAME.md and NAME.html, the figure."""
-    from fmviz.figures import papers
+    import plotly.graph_objects as go
 
     stem = folder / result.artefact
     stem.with_suffix(".json").write_text(json.dumps(result.to_dict(), indent=1), encoding="utf-8")
     stem.with_suffix(".md").write_text(report(result), encoding="utf-8")
-    page = papers.standalone(result.title, result.tables, **result.picture)
-    stem.with_suffix(".html").write_text(page, encoding="utf-8")
+    figure = go.Figure(result.picture).update_layout(title=result.title, margin_t=90)
+    figure.write_html(stem.with_suffix(".html"), include_plotlyjs=True, div_id="figure")
     to_stderr(f"Written: {stem}.json, {stem}.md, {stem}.html")
 
 

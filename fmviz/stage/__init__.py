@@ -18,10 +18,10 @@ from fmviz.stage.matrices import (
     Frame,
     Mark,
     Panel,
+    View,
     encode_codes,
     encode_factor,
     encode_frames,
-    encode_view,
 )
 
 __all__ = [
@@ -35,10 +35,10 @@ __all__ = [
     "Frame",
     "Mark",
     "Panel",
+    "View",
     "encode_codes",
     "encode_factor",
     "encode_frames",
-    "encode_view",
     "module",
     "read",
 ]

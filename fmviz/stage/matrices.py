@@ -26,7 +26,6 @@ NOT_AN_INTERACTION = -128
 MAX_GRAM_FEATURES = 1024
 """Maximum number of factor rows for a Gram matrix in the browser; pool larger ones into codes."""
 
-Show = Literal["both", "gram"]
 MAGIC = b"FMV1"
 
 
@@ -361,33 +360,11 @@ def _strings(labels: Sequence[str] | None) -> list[str] | None:
     return None if labels is None else [str(label) for label in labels]
 
 
-def encode_view(
-    panels: Sequence[Panel],
-    *,
-    driver_key: str | None = None,
-    show: Show = "both",
-    feature_names: Sequence[str] | None = None,
-    gram_scale: float | None = None,
-    signed: bool = True,
-    columns: int | None = None,
-    min_width: int = 230,
-    max_height: float = 420,
-    player: bool | Literal["rests"] = False,
-    player_label: str = "Look back at earlier epochs",
-    start: int | None = None,
-    clickable: bool | Literal["explained"] = False,
-    ask: str = "",
-    mark: Mark | None = None,
-    zoom: bool = False,
-    named: bool = False,
-    empty: str = "Nothing to show yet.",
-    more: Mapping[str, Any] | None = None,
-) -> bytes:
-    """Encode panels as the payload of `matrix_view`; cache it if the panels are slow to build.
+@dataclass(frozen=True)
+class View:
+    """Panels with a common layout, colour scales and controls.
 
-    Equal arguments give equal bytes, which Streamlit does not send again on a rerun.
-
-    Parameters
+    Attributes
     ----------
     panels : sequence of Panel
         Panels, drawn side by side with common colour scales for factors and for interactions over all frames.
@@ -429,68 +406,87 @@ def encode_view(
         Whether rows and columns have names if cells are large enough.
     empty : str
         The sentence shown when there are no panels.
-    more : mapping, optional
-        Further entries of the header, for components that draw more than matrices.
-
-    Returns
-    -------
-    bytes
-        The payload.
-
-    Raises
-    ------
-    ValueError
-        If driven panels lack common distinct keys, or if a factor is not finite or has more than
-        `MAX_GRAM_FEATURES` rows.
     """
-    if player or driver_key is not None:
-        check_keys(panels)
-    encoder = _Encoder(gram_scale)
-    drawn = [
-        {
-            "title": str(panel.title),
-            "color": panel.color,
-            "classes": [asdict(kind) for kind in panel.classes],
-            # Rows of factors are features.
-            "rowLabels": None if isinstance(panel.frames[0], FactorFrame) else _strings(panel.row_labels),
-            "colLabels": None if isinstance(panel.frames[0], FactorFrame) else _strings(panel.col_labels),
-            "factorLabel": panel.factor_label,
-            "gramLabel": panel.gram_label,
-            "notes": panel.notes,
-            "blocks": panel.blocks,
-            **encoder.panel(panel),
+
+    panels: Sequence[Panel]
+    driver_key: str | None = None
+    show: Literal["both", "gram"] = "both"
+    feature_names: Sequence[str] | None = None
+    gram_scale: float | None = None
+    signed: bool = True
+    columns: int | None = None
+    min_width: int = 230
+    max_height: float = 420
+    player: bool | Literal["rests"] = False
+    player_label: str = "Look back at earlier epochs"
+    start: int | None = None
+    clickable: bool | Literal["explained"] = False
+    ask: str = ""
+    mark: Mark | None = None
+    zoom: bool = False
+    named: bool = False
+    empty: str = "Nothing to show yet."
+
+    def encode(self, **more: Any) -> bytes:
+        """Return the payload for the browser; `more` are further entries of its header.
+
+        Equal views give equal bytes, which Streamlit does not send again on a rerun; cache them if the panels
+        are slow to build.
+
+        Raises
+        ------
+        ValueError
+            If driven panels lack common distinct keys, or if a factor is not finite or has more than
+            `MAX_GRAM_FEATURES` rows.
+        """
+        if self.player or self.driver_key is not None:
+            check_keys(self.panels)
+        encoder = _Encoder(self.gram_scale)
+        drawn = [
+            {
+                "title": str(panel.title),
+                "color": panel.color,
+                "classes": [asdict(kind) for kind in panel.classes],
+                # Rows of factors are features.
+                "rowLabels": None if isinstance(panel.frames[0], FactorFrame) else _strings(panel.row_labels),
+                "colLabels": None if isinstance(panel.frames[0], FactorFrame) else _strings(panel.col_labels),
+                "factorLabel": panel.factor_label,
+                "gramLabel": panel.gram_label,
+                "notes": panel.notes,
+                "blocks": panel.blocks,
+                **encoder.panel(panel),
+            }
+            for panel in self.panels
+        ]
+        header: dict[str, Any] = {
+            "driver": self.driver_key,
+            "show": self.show,
+            "names": _strings(self.feature_names),
+            "scales": encoder.scales,
+            "signed": self.signed,
+            "skipped": "diagonal, not an interaction" if encoder.grey else "",
+            "player": self.player,
+            "playerLabel": self.player_label,
+            "start": self.start,
+            "columns": self.columns,
+            "minWidth": int(self.min_width),
+            "clickable": self.clickable,
+            "ask": self.ask,
+            "mark": None if self.mark is None else asdict(self.mark),
+            "zoom": bool(self.zoom),
+            "named": bool(self.named),
+            "maxHeight": self.max_height,
+            "empty": self.empty,
+            "palette": {
+                "light": asdict(palette.LIGHT),
+                "dark": asdict(palette.DARK),
+            },
+            "panels": drawn,
+            **more,
         }
-        for panel in panels
-    ]
-    header: dict[str, Any] = {
-        "driver": driver_key,
-        "show": show,
-        "names": _strings(feature_names),
-        "scales": encoder.scales,
-        "signed": signed,
-        "skipped": "diagonal, not an interaction" if encoder.grey else "",
-        "player": player,
-        "playerLabel": player_label,
-        "start": start,
-        "columns": columns,
-        "minWidth": int(min_width),
-        "clickable": clickable,
-        "ask": ask,
-        "mark": None if mark is None else asdict(mark),
-        "zoom": bool(zoom),
-        "named": bool(named),
-        "maxHeight": max_height,
-        "empty": empty,
-        "palette": {
-            "light": asdict(palette.LIGHT),
-            "dark": asdict(palette.DARK),
-        },
-        "panels": drawn,
-        **(more or {}),
-    }
-    body = b"".join(encoder.sections)
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False)
-    header["digest"] = hashlib.blake2b(text.encode() + body, digest_size=8).hexdigest()
-    packed = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    packed += b" " * (-len(packed) % 4)
-    return MAGIC + struct.pack("<I", len(packed)) + packed + body
+        body = b"".join(encoder.sections)
+        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False)
+        header["digest"] = hashlib.blake2b(text.encode() + body, digest_size=8).hexdigest()
+        packed = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+        packed += b" " * (-len(packed) % 4)
+        return MAGIC + struct.pack("<I", len(packed)) + packed + body

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.figures.training import Plot, evenly
-from fmviz.stage.matrices import NOT_AN_INTERACTION, FactorFrame, Frame, Panel, encode_view
+from fmviz.stage.matrices import NOT_AN_INTERACTION, FactorFrame, Frame, Panel, View
 
 MOST_FEATURES = 200
 """Maximum number of features in the matrices of a saved picture, the strongest used ones."""
@@ -100,7 +100,7 @@ class Picture:
         return picture, " ".join(filter(None, words))
 
     def payload(self, **options: Any) -> bytes:
-        """Encode the picture for the module, with the options of `encode_view` in place of its own."""
+        """Encode the picture for the module, with some attributes of its `View` replaced."""
         played = any(len(panel.frames) > 1 for panel in self.panels)
         columns = names_in(self.charts, self.x) if self.history else []
         (word, tone, sentence), names = self.state, self.names or None
@@ -127,27 +127,24 @@ class Picture:
             "generation": "",
             "rows": [row_of(record, columns) for record in self.history],
         }
-        own: dict[str, Any] = {
-            "columns": len(self.panels) or None,
-            "min_width": 170,
-            "player": "rests" if played else False,
-            "player_label": f"Step through {self.along}",
-            "start": self.start,
-            "clickable": "explained",
-            "ask": " ".join(filter(None, reading)),
-            "zoom": True,
-            "named": True,
-            "empty": "",
-        }
-        return encode_view(
+        view = View(
             # Rows and columns of codes are also features.
             [replace(panel, row_labels=names, col_labels=names) for panel in self.panels],
             show="gram",
             feature_names=names,
             gram_scale=self.scale,
-            more={"stage": stage},
-            **(own | options),
+            columns=len(self.panels) or None,
+            min_width=170,
+            player="rests" if played else False,
+            player_label=f"Step through {self.along}",
+            start=self.start,
+            clickable="explained",
+            ask=" ".join(filter(None, reading)),
+            zoom=True,
+            named=True,
+            empty="",
         )
+        return replace(view, **options).encode(stage=stage)
 
 
 def strongest_words(shown: int, used: int, total: int) -> str:

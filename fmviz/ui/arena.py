@@ -27,7 +27,7 @@ from fmviz.lab.interpretation.comparison import (
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search.arena import SEEDS, Starts
 from fmviz.lab.search.strength_path import EPOCHS, PathPlan, learn, path_program
-from fmviz.stage import FactorFrame, Mark, Panel
+from fmviz.stage import FactorFrame, Mark, Panel, View
 from fmviz.stage.pictures import ASK, Picture
 from fmviz.ui import widgets
 from fmviz.ui.components import matrix_view, stage
@@ -326,9 +326,8 @@ def fitted(P: np.ndarray, key: str, dataset: Dataset) -> FactorFrame:
 def draw_panels(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, key: str, height: int) -> None:
     """Draw the frames that `fitted` returns, see `panels_of`."""
     drawn = panels_of(panels, dataset)
-    matrix_view(
+    view = View(
         drawn,
-        key=key,
         show="gram",
         columns=len(drawn),
         min_width=_LEAST_WIDTH,
@@ -336,6 +335,7 @@ def draw_panels(panels: Mapping[str, Sequence[FactorFrame]], dataset: Dataset, k
         max_height=height,
         feature_names=dataset.feature_names,
     )
+    matrix_view(view, key=key)
 
 
 def _picture(

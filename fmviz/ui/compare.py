@@ -101,10 +101,11 @@ _DUEL_HEIGHT, _SMALL_HEIGHT = 260, 150
 def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     """Draw the comparison at equal sparsity: its settings, progress and result."""
     spec = dataset_spec(settings["dataset"])
-    follow_data(settings, linked, ("target",), partial(_load_target, settings))
     experiment = comparison_base(settings["dataset"], settings["seed"])
+    dataset = load_dataset(experiment.dataset)
+    follow_data(settings, linked, ("target",), lambda: settings.set(target=suggested_target(dataset)))
     names, target, seeds = (settings[name] for name in ("fighters", "target", "seeds"))
-    accept, dataset = accepted_range(target), load_dataset(experiment.dataset)
+    accept = accepted_range(target)
     search = partial(at_equal_sparsity, experiment, names, target, seeds=seeds)
     task = manager().get(key := f"duel:{experiment.digest}:{target}:{seeds}:{','.join(names)}")
     fits = shipped(experiment, names, target, seeds) if task is None else []
@@ -156,11 +157,6 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
             data={experiment.dataset.name: data_hash(dataset)},
         )
         widgets.python_block(source, "Repeats the search and prints the rows above.")
-
-
-def _load_target(settings: Settings) -> None:
-    """Set the suggested number for the data."""
-    settings.set(target=suggested_target(load_dataset(settings["dataset"])))
 
 
 def _draw_searched(

@@ -13,11 +13,11 @@ from operator import attrgetter
 from typing import Any, Literal
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 from pandas.io.formats.style import Styler
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.figures import papers as figures
 from fmviz.figures.palette import SIGNALS
 from fmviz.lab.papers import Result, Summary, shipped_result, summaries
 from fmviz.typography import in_powers
@@ -83,7 +83,7 @@ def _cards(settings: Settings) -> None:
     for tab, (paper, artefacts) in zip(st.tabs(list(map(plain, short))), papers.items(), strict=True):
         with tab:
             st.caption(plain(paper))
-            with shell.cards(artefacts[0].artefact.rpartition("_")[0]):
+            with st.container(key=f"cards_{artefacts[0].artefact.rpartition('_')[0]}"):
                 for summary in artefacts:
                     with st.container(border=True, height="stretch"):
                         _card(summary, settings)
@@ -126,7 +126,7 @@ def _result(summary: Summary, result: Result) -> None:
         f"Computed on {plain(_day(summary))} with {plain(versions)}. To repeat it in a checkout of fmviz:"
     )
     st.code(result.command, language="sh")
-    figure = figures.draw(result.tables, **result.picture)
+    figure = go.Figure(result.picture)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
         _badges(Counter(check.verdict for check in result.checks))
         budget = plain(result.budget.capitalize())
@@ -159,8 +159,12 @@ def _result(summary: Summary, result: Result) -> None:
     with st.expander("The numbers", icon=":material/table:"):
         for name, rows in result.tables.items():
             st.markdown(f"**{plain(name)}**")
-            height = min(320, 38 + 35 * len(rows))
-            st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"paper_table_{name}", height=height)
+            st.dataframe(
+                pd.DataFrame(rows),
+                hide_index=True,
+                key=f"paper_table_{name}",
+                height=min(320, 38 + 35 * len(rows)),
+            )
     widgets.download(
         "Result (JSON)",
         partial(json.dumps, result.to_dict(), indent=1),

@@ -481,8 +481,9 @@ def _pick(settings: Settings, key: str) -> None:
 
 def _best(table: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     """Return the best and sparsest fit of every path."""
-    rising = metric.better == "larger"
-    ordered = table.sort_values(metric.name, ascending=rising, kind="stable", na_position="first").iloc[::-1]
+    ordered = table.sort_values(
+        metric.name, ascending=metric.better == "larger", kind="stable", na_position="first"
+    ).iloc[::-1]
     return ordered.drop_duplicates("regularizer").sort_index()
 
 
@@ -548,12 +549,11 @@ def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]
             "status": st.column_config.TextColumn("Ended", width="small"),
         },
     )
-    dataset = load_dataset(plan.base.dataset)
     widgets.python_block(
         widgets.linked(
             path_program(plan),
             f"Paths of {', '.join(plan.regularizers)} on {plan.base.dataset}, seed {plan.base.seed}",
-            data={plan.base.dataset.name: data_hash(dataset)},
+            data={plan.base.dataset.name: data_hash(load_dataset(plan.base.dataset))},
         ),
         "Repeats the fits and prints the same counts.",
     )

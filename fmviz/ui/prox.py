@@ -12,7 +12,7 @@ from fmviz.lab import operators as lab
 from fmviz.lab.runs.provenance import array_hash
 from fmviz.lab.store.packing import pack_parameters
 from fmviz.plot import counts_figure
-from fmviz.stage import FactorFrame, Panel, encode_view
+from fmviz.stage import FactorFrame, Panel, View
 from fmviz.typography import counted
 from fmviz.ui import shell, widgets
 from fmviz.ui.charts import chart
@@ -236,13 +236,13 @@ def pictures(
         if isinstance(driver, int):
             frames = [frames[study.at(driver)]]
         panels.append(Panel(study.variant.label, frames, color=regularizer_color(study.variant.penalty.name)))
-    return encode_view(
+    return View(
         panels,
         driver_key=driver if isinstance(driver, str) else None,
         columns=4,
         min_width=200,
         max_height=300,
-    )
+    ).encode()
 
 
 # --------------------------------------------------------------------------------------------- drawing
@@ -304,8 +304,9 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
             with st.container():
                 size = "‖pⱼ‖₂" if penalty.row_wise else "|pⱼ₀|"
                 table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")
-                heads = ["j", size, "loses", "leaves"]
-                st.table(table.set_axis(heads, axis=1), border=False, hide_index=True)
+                st.table(
+                    table.set_axis(["j", size, "loses", "leaves"], axis=1), border=False, hide_index=True
+                )
                 st.caption("Sorted, around the last non-zero entry.")
 
 

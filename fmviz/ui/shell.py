@@ -126,11 +126,6 @@ def page(title: str, settings: Settings) -> Iterator[Settings]:
     _spare_modules()
 
 
-def cards(name: str) -> DeltaGenerator:
-    """Return a container that arranges boxes in rows, as many per row as fit."""
-    return st.container(key=f"cards_{name}")
-
-
 def _navigation(settings: Settings) -> None:
     st.markdown("### :primary[:material/grid_view:] fmviz")
     st.caption("Visualize and train sparse factorization machines")

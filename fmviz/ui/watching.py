@@ -129,19 +129,13 @@ def done(
 ) -> bool:
     """Return whether some work is complete; until then draw its progress or error.
 
-    ``make(should_stop)`` does the work once per key and stores the result itself. If it is a generator, it
-    yields progress messages.
+    ``make(should_stop)`` does the work once per key and stores the result itself.
     """
     tasks = manager()
 
-    def once(should_stop: Callable[[], bool]) -> Iterator[str]:
-        task = make(should_stop)
-        if isinstance(task, Iterator):
-            yield from task
-        yield ""
-
-    def loading(view: TaskView) -> tuple[str, float | None]:
-        return " ".join([f"{words} {view.elapsed:.0f} s.", *view.items[-1:]]), None
+    def once(should_stop: Callable[[], bool]) -> Iterator[None]:
+        make(should_stop)
+        yield None
 
     task = tasks.get(key) or tasks.submit(key, once)
     until = time.monotonic() + _PATIENCE
@@ -150,7 +144,7 @@ def done(
     view = task.view()
     if view.state.active:
         with st.container(border=True, key="data_loading"):
-            _follow(view, task, loading, lambda view: 0)
+            _follow(view, task, lambda view: (f"{words} {view.elapsed:.0f} s.", None), lambda view: 0)
             st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
     elif view.state is TaskState.FAILED:
         failed(view)

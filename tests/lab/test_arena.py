@@ -30,10 +30,10 @@ from fmviz.lab.search.arena import (
     arena_plan,
     arena_truth,
     of_json,
-    to_json,
 )
 from fmviz.lab.search.strength_path import EPOCHS, learn, trace
 from fmviz.metrics import support_f1, used_pairs
+from tools.results import started
 
 # Two groups of two, and one feature that is noise.
 TRUTH = np.zeros((5, 5))
@@ -146,7 +146,7 @@ def test_the_shipped_fits_are_of_the_plan_and_those_of_the_median_start():
 @pytest.mark.slow
 def test_what_start_and_tour_say_is_true_of_fits_made_anew(monkeypatch):
     fits = [[*trace(arena_plan(seed))] for seed in SEEDS]
-    current = of_json(json.loads(json.dumps(to_json(fits))))
+    current = of_json(json.loads(json.dumps(started(fits))))
     times = {name: (f1 == 1.0).sum(axis=1) for name, f1 in current.f1.items()}
     # From every start, from some, from none.
     assert times["ti"].min() > 0

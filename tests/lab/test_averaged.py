@@ -23,6 +23,7 @@ from fmviz.lab.search.averaged import Average, averaged
 from fmviz.lab.search.tuning import tuned
 from fmviz.metrics.prediction import auc_by_row, roc_auc, standard_error
 from fmviz.paths.validation import finished
+from fmviz.tables.columns import WordColumn
 from fmviz.tables.target import Target
 
 RNG = np.random.default_rng(0)
@@ -155,12 +156,16 @@ def test_an_interval_has_the_estimate_of_a_fit_to_the_same_rows(rng):
     names = tuple(
         f"{name}={level}" for name, count in zip("abc", (4, 5, 6), strict=True) for level in range(count)
     )
+    columns = tuple(
+        WordColumn(name=name, levels=tuple(map(str, range(count))))
+        for name, count in zip("abc", (4, 5, 6), strict=True)
+    )
     groups = tuple(name[0] for name in names)
     X = np.hstack([np.eye(at.max() + 1)[at] for at in levels])
     codes = np.unique(groups, return_inverse=True)[1]
     W = np.triu(rng.normal(size=(15, 15)) * (codes[:, None] != codes), 1)
     y = np.einsum("ni,ij,nj->n", X, W, X) + rng.normal(size=4_000)
-    dataset = Dataset("levels", "Levels", "regression", X, y - y.mean(), names, groups)
+    dataset = Dataset("levels", "Levels", "regression", X, y - y.mean(), names, groups, columns=columns)
     strengths = {"lambda_w": 0.1, "lambda_p": 1e-5, "lambda_sparse": 0.0, "max_epochs": 300}
     experiment = Experiment(rank=8, regularizer="l2", **strengths)
     prepared = prepare(dataset, experiment, np.arange(4_000))

@@ -18,7 +18,7 @@ from fmviz.lab.search.equal_sparsity import (
     refitted,
     suggested_target,
 )
-from fmviz.lab.search.shipped import REGULARIZERS, SEEDS, TARGET, comparison_base, computed, shipped
+from fmviz.lab.search.shipped import REGULARIZERS, SEEDS, TARGET, comparison_base, shipped
 from fmviz.lab.search.strength_path import PathPlan, path_table, trace
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import carry_out, fits_table
@@ -26,6 +26,7 @@ from fmviz.lab.store import RunStore
 from fmviz.metrics import COLUMNS
 from fmviz.paths import accepted_range, grid
 from fmviz.typography import with_spread
+from tools.results import fits_of_default
 
 FM = get_model("fm")
 NAN = float("nan")
@@ -84,7 +85,7 @@ def test_what_is_concluded_from_three_seeds_is_so():
 @pytest.mark.slow
 def test_all_places_name_the_same_strength_count_and_error(tmp_path):
     accept, metric = accepted_range(360), COLUMNS["validation_rmse"]
-    fits = computed()
+    fits = fits_of_default()
     kept = shipped(comparison_base("planted_interactions", 0), REGULARIZERS, TARGET, SEEDS)
     assert {key(fit): figures(fit) for fit in kept} == {
         key(fit): pytest.approx(figures(fit), rel=1e-6) for fit in fits

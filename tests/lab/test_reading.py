@@ -26,6 +26,7 @@ from fmviz.lab.interpretation.reading import (
     strongest_features,
 )
 from fmviz.lab.interpretation.wording import Wording
+from fmviz.tables.columns import NumberColumn, TextColumn, WordColumn
 from fmviz.tables.encoded import encode
 from fmviz.tables.recipe import Choice, Recipe
 from fmviz.tables.scaling import Scaling
@@ -181,9 +182,6 @@ def test_the_terms_of_a_prediction_sum_to_it(name, zeros, rng):
     for most in (0, 3, 10**6):
         largest = [term.value for _, term in decomposition.largest(most)]
         assert math.fsum(largest) == pytest.approx(predicted, rel=1e-12, abs=1e-12)
-    names = tuple("abcdefghi")
-    table = decomposition.table(names, 2.0)
-    assert table["value"].sum() == pytest.approx(2 * predicted, rel=1e-10, abs=1e-10)
 
 
 def test_terms_are_weights_times_products():
@@ -255,7 +253,12 @@ def test_sentences_have_the_sign_the_size_and_the_unit():
         X,
         names,
         ("city", "city", "wet", "age", "share"),
-        scaling=(None, None, None, Scaling(40.0, 10.0), None),
+        columns=(
+            WordColumn(name="city", levels=("Rome", "Oslo")),
+            TextColumn(name="wet", words=("wet",)),
+            NumberColumn(name="age", center=40.0, scale=10.0),
+            NumberColumn(name="share"),
+        ),
         target_scaling=Scaling(100.0, 5.0),
     )
     assert wording.pair(0, 2, 2.0) == "When city is Rome and wet is present, the prediction rises by 10."
@@ -298,7 +301,7 @@ def test_a_table_of_ones_own_is_told_in_its_own_units(rng):
     assert wording.prediction(float(dataset.y[7])) == pytest.approx(table["pay"][7])
     model, parameters = fitted("fm", d=4)
     decomposition = decompose(model, parameters, attributes.row(3))
-    total = decomposition.table(dataset.feature_names, wording.scale)["value"].sum() + wording.prediction(0.0)
+    total = decomposition.total * wording.scale + wording.prediction(0.0)
     assert total == pytest.approx(wording.prediction(decomposition.predicted))
     sentence = wording.pair(0, 1, 1 / wording.scale)
     assert sentence == (

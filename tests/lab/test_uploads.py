@@ -107,7 +107,7 @@ def test_hostile_files_get_a_sentence_or_are_read(file: Hostile):
             said.append(str(error))
         else:
             assert dataset.X.shape == (size.rows, size.features)
-            assert int((dataset.X != 0).sum()) == size.entries
+            assert int((dataset.X != 0).sum()) == int(size.columns["Non-zeros"].sum())
             assert np.isfinite(dataset.y).all()
             assert np.isfinite(dataset.X.data if sp.issparse(dataset.X) else dataset.X).all()
             assert len(dataset.feature_names) == len(dataset.groups) == size.features
@@ -181,7 +181,7 @@ def test_the_size_is_told_before(make):
     source, recipe = decided(make())
     size, dataset = measure(source, recipe), build(source, recipe)
     X = sp.csr_array(dataset.X)
-    assert (size.rows, size.features, size.entries) == (*X.shape, X.nnz)
+    assert (size.rows, size.features, int(size.columns["Non-zeros"].sum())) == (*X.shape, X.nnz)
     design = Design(dataset.X)
     n_bytes = sum(part.nbytes for part in (*design.columns, *design.rows) if isinstance(part, np.ndarray))
     assert size.bytes_of_x == pytest.approx(n_bytes, rel=0.02)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from tiny_papers import TINY
 
-from fmviz.figures.papers import draw
 from fmviz.lab import papers as lab
 from fmviz.lab.papers import Result, path_of, shipped_result, summaries
 from papers import ARTEFACTS, BUDGETS, base, reproduction
@@ -40,7 +40,7 @@ def test_a_shipped_result_has_the_protocol_and_the_verdicts_of_today(name):
     assert judged(artefact, ours) == ours
     assert ours.checks
     assert ours.state == "complete"
-    assert draw(ours.tables, **ours.picture).data
+    assert go.Figure(ours.picture).data
     assert summaries()[name].thumbnail.startswith("<svg ")
     assert not re.search(r"(?<![\w/:.])/(work|tmp|home|root)\b", json.dumps(ours.to_dict()))
 
@@ -106,7 +106,7 @@ def test_a_tiny_run_is_cut_off_and_comes_to_the_same(name, tmp_path, monkeypatch
     back = Result.from_dict(json.loads(text))
     assert json.dumps(back.to_dict(), allow_nan=False) == text
     assert tuple(artefact.judge(back.tables, back.settings)) == last.checks
-    draw(back.tables, **back.picture)
+    go.Figure(back.picture)
 
     half = run(folder=tmp_path, report=cut_off(total // 2))
     assert half.state == "stopped"

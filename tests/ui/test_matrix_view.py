@@ -23,9 +23,9 @@ from fmviz.stage import (
     FactorFrame,
     Mark,
     Panel,
+    View,
     encode_codes,
     encode_factor,
-    encode_view,
     module,
 )
 from fmviz.stage.pictures import Picture
@@ -50,7 +50,7 @@ def test_classes_are_sent_with_their_names_colours_and_counts():
     codes = np.array([[NOT_AN_INTERACTION, 1], [1, NOT_AN_INTERACTION]], dtype=np.int8)
     classes = (CellClass("no", "#ffffff", "#000000"), CellClass("yes", "#00ff00", "#00aa00"))
     panel = Panel("Right or wrong", [ClassesFrame(codes, (0, 1), key="a")], classes=classes, gram_label="W")
-    header, body = decode(encode_view([panel], mark=Mark(0, 1), clickable=True))
+    header, body = decode(View([panel], mark=Mark(0, 1), clickable=True).encode())
     (drawn,) = header["panels"]
     assert drawn["kind"] == "classes"
     assert [kind["label"] for kind in drawn["classes"]] == ["no", "yes"]
@@ -65,7 +65,7 @@ def test_a_factor_that_is_not_finite_is_refused_by_its_place(bad):
     values = np.ones((3, 2))
     values[1, 0] = bad
     with pytest.raises(ValueError, match=r"panel 'A', frame 0: values\[1, 0\] = .* cannot be drawn"):
-        encode_view([Panel("A", [FactorFrame(values)])])
+        View([Panel("A", [FactorFrame(values)])]).encode()
 
 
 def test_codes_keep_zeros_and_tiny_values():
@@ -87,7 +87,7 @@ def test_the_payload_holds_the_numbers_and_one_scale_over_all_panels_and_frames(
         Panel("A", [FactorFrame(first, "x", "one"), FactorFrame(2 * first, "y", "two")], color="#123456"),
         Panel("B", [FactorFrame(second, "x"), FactorFrame(first, "y")]),
     ]
-    header, body = decode(encode_view(panels, driver_key="lam", feature_names=list("abcde")))
+    header, body = decode(View(panels, driver_key="lam", feature_names=list("abcde")).encode())
     got = np.frombuffer(body, np.float32, 15, header["panels"][1]["frames"][0]["at"]).reshape(5, 3)
     np.testing.assert_array_equal(got, second.astype(np.float32))
     # Equal arrays travel once.
@@ -103,7 +103,7 @@ def test_the_payload_holds_the_numbers_and_one_scale_over_all_panels_and_frames(
 def test_codes_travel_as_they_are_with_their_labels():
     codes = np.array([[0, 1, -1], [127, -127, NOT_AN_INTERACTION]], dtype=np.int8)
     panel = Panel("T", [CodesFrame(codes, 2.0)], row_labels=["a", "b"], col_labels=["c", "d", "e"])
-    header, body = decode(encode_view([panel]))
+    header, body = decode(View([panel]).encode())
     (drawn,) = header["panels"]
     assert (drawn["kind"], drawn["rows"], drawn["cols"]) == ("codes", 2, 3)
     assert drawn["rowLabels"] == ["a", "b"]
@@ -114,9 +114,9 @@ def test_codes_travel_as_they_are_with_their_labels():
 
 def test_equal_arguments_give_equal_bytes_and_different_ones_a_different_digest():
     values = np.eye(3)
-    first, two = (encode_view([Panel("A", [FactorFrame(values.copy())])]) for _ in range(2))
+    first, two = (View([Panel("A", [FactorFrame(values.copy())])]).encode() for _ in range(2))
     assert first == two
-    other = encode_view([Panel("A", [FactorFrame(2 * values)])])
+    other = View([Panel("A", [FactorFrame(2 * values)])]).encode()
     assert decode(other)[0]["digest"] != decode(first)[0]["digest"]
 
 
@@ -134,7 +134,7 @@ OTHER = FactorFrame(np.eye(3), "y")
 )
 def test_what_cannot_be_shown_is_refused_in_a_sentence(panels, options, message):
     with pytest.raises(ValueError, match=message):
-        encode_view(panels, **options)
+        View(panels, **options).encode()
 
 
 # ------------------------------------------------------------------------------------------------- colours
@@ -357,7 +357,7 @@ CALLS = """async ([code, payload]) => {
 @pytest.mark.browser
 def test_only_the_end_of_the_component_ends_the_view(new_page):
     """Streamlit cleans up at once after a call that newer data overtook, which a busy machine sees often."""
-    payload = encode_view([Panel("A", [FactorFrame(np.eye(4))])])
+    payload = View([Panel("A", [FactorFrame(np.eye(4))])]).encode()
     assert new_page().evaluate(CALLS, [module(), list(payload)]) == [True, True, True]
 
 

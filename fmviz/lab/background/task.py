@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -64,7 +63,7 @@ class TaskView:
 
 
 class Task:
-    """An iterator evaluated in the background after `play`; the last `most` results are kept.
+    """An iterator evaluated in the background after `play`; its results are kept.
 
     A worker of the `pool` creates the iterator.
     """
@@ -75,14 +74,14 @@ class Task:
     """Seconds without viewers after which the task pauses."""
     _loading, _working, _waits = "Running.", "Running.", False
 
-    def __init__(self, id: str, make: Make, pool: ThreadPool, most: int | None = None) -> None:
+    def __init__(self, id: str, make: Make, pool: ThreadPool) -> None:
         self.id = id
         self._make: Make | None = make
         self._pool = pool
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self.state, self._message, self._details = TaskState.QUEUED, "Waiting for a free worker.", ""
-        self._items: deque[Any] = deque(maxlen=most)
+        self._items: list[Any] = []
         self._stream: Iterator[Any] | None = None
         self._version = 0
         self._wanted = 0.0  # number of results still to draw

@@ -64,12 +64,12 @@ class TaskManager:
         self._lock = threading.RLock()
         self._tasks: OrderedDict[str, Task] = OrderedDict()
 
-    def submit(self, id: str, make: Make, most: int | None = None) -> Task:
+    def submit(self, id: str, make: Make) -> Task:
         """Start a task, see `Task`; an active task of the same name is stopped."""
         with self._lock:
             if (old := self._tasks.get(id)) is not None:
                 old.stop()
-            task = self._enter(Task(id, make, self.executor, most))
+            task = self._enter(Task(id, make, self.executor))
         task.play()
         return task
 

@@ -12,7 +12,7 @@ from fmviz.tables.scaling import Scaling
 
 from . import drawn, readers
 from .base import Dataset, DatasetSpec
-from .drawn import make_sparse_interactions, rated_items, text_like
+from .drawn import make_sparse_interactions
 
 _READERS = {
     reader.__name__: reader
@@ -125,6 +125,4 @@ __all__ = [
     "DatasetSpec",
     "Scaling",
     "make_sparse_interactions",
-    "rated_items",
-    "text_like",
 ]

@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import block_diag
 
 from fmviz.engine.errors import finite_number, whole_number
@@ -237,6 +236,8 @@ MONKS = {
 
 def monks1() -> dict[str, Any]:
     """Return all robots, one-hot, and whether head and body have the same shape or the jacket is red."""
+    from fmviz.tables.columns import WordColumn
+
     codes = _cases(*map(len, MONKS.values()))
     head, body, _, _, jacket, _ = codes
     X = np.hstack([np.eye(len(levels))[code] for levels, code in zip(MONKS.values(), codes, strict=True)])
@@ -246,6 +247,7 @@ def monks1() -> dict[str, Any]:
         "y": np.where((head == body) | (jacket == MONKS["jacket_color"].index("red")), 1.0, -1.0),
         "feature_names": tuple(f"{name}={level}" for name, levels in MONKS.items() for level in levels),
         "groups": tuple(name for name, levels in MONKS.items() for _ in levels),
+        "columns": tuple(WordColumn(name=name, levels=levels) for name, levels in MONKS.items()),
         "true_pairs": tuple((j, n_shapes + j) for j in range(n_shapes)),
     }
 
@@ -255,9 +257,11 @@ def balance_scale() -> dict[str, Any]:
     codes = _cases(5, 5, 5, 5) + 1
     left_weight, left_distance, right_weight, right_distance = codes
     # Centred: an uncentred product is nearly collinear with its factors.
-    X = np.ascontiguousarray(codes.T - 3.0)
     return {
-        **_named(X, ("left weight", "left distance", "right weight", "right distance")),
+        **_named(
+            np.ascontiguousarray(codes.T - 3.0),
+            ("left weight", "left distance", "right weight", "right distance"),
+        ),
         "y": np.where(left_weight * left_distance > right_weight * right_distance, 1.0, -1.0),
         "scaling": (Scaling(3.0, 1.0, deviations=False),) * 4,
         "true_pairs": ((0, 1), (2, 3)),
@@ -267,75 +271,3 @@ def balance_scale() -> dict[str, Any]:
 def _cases(*sizes: int) -> np.ndarray:
     """Return all combinations of codes from 0, the last varying fastest, shape (attributes, cases)."""
     return np.indices(sizes).reshape(len(sizes), -1)
-
-
-def text_like(n: int, terms: int, per_row: int, rng: np.random.Generator) -> tuple[sp.csr_array, np.ndarray]:
-    """Return rows of unit length over Zipf-distributed terms, and a target of pairs of frequent ones.
-
-    Parameters
-    ----------
-    n, terms, per_row : int
-        Numbers of rows, columns, and words per row, including repetitions.
-    rng : numpy Generator
-        The random generator.
-
-    Returns
-    -------
-    X : (n, terms) csr_array
-        (1 + log count)·log(n / rows with the term), scaled to length 1.
-    y : (n,) ndarray
-        The target, of mean 0.
-    """
-    law = 1.0 / np.arange(1, terms + 1)
-    counts = sp.csr_array(
-        (
-            np.ones(n * per_row),
-            rng.choice(terms, n * per_row, p=law / law.sum()),
-            np.arange(n + 1) * per_row,
-        ),
-        shape=(n, terms),
-    )
-    counts.sum_duplicates()
-    rarity = np.log(n / np.maximum(1, np.bincount(counts.indices, minlength=terms)))
-    counts.data = (1.0 + np.log(counts.data)) * rarity[counts.indices]
-    norms = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1))).ravel()
-    X = sp.csr_array(sp.diags_array(1.0 / norms) @ counts)
-    frequent = X[:, 5:25].toarray()
-    y = 100.0 * (frequent[:, ::2] * frequent[:, 1::2]).sum(axis=1)
-    return X, y - y.mean() + 0.1 * rng.normal(size=n)
-
-
-def rated_items(
-    n: int, users: int, items: int, rank: int, rng: np.random.Generator
-) -> tuple[sp.csr_array, np.ndarray]:
-    """Return user and item indicators, and ratings from 1 to 5 that depend on both and on their product.
-
-    Parameters
-    ----------
-    n, users, items : int
-        Ratings, users and items; items follow a long-tailed law, and pairs are unique.
-    rank : int
-        The rank of the interaction matrix.
-    rng : numpy Generator
-        The random generator.
-
-    Returns
-    -------
-    X : (N, users + items) csr_array
-        Two ones per row. N is n minus the number of duplicates.
-    y : (N,) ndarray
-        3.5 + a_user + b_item + ⟨u, v⟩ + noise, rounded, within 1 to 5; the four parts have standard
-        deviations 0.4, 0.4, 0.6 and 0.5.
-    """
-    user = rng.integers(0, users, n)
-    item = np.minimum((items * rng.random(n) ** 2).astype(np.int64), items - 1)
-    user, item = np.divmod(rng.permutation(np.unique(user * items + item)), items)
-    n = user.size
-    X = sp.csr_array(
-        (np.ones(2 * n), np.column_stack([user, users + item]).ravel(), np.arange(n + 1) * 2),
-        shape=(n, users + items),
-    )
-    U, V = rng.normal(size=(users, rank)), rng.normal(size=(items, rank))
-    score = 3.5 + 0.4 * rng.normal(size=users)[user] + 0.4 * rng.normal(size=items)[item]
-    score += 0.6 / np.sqrt(rank) * (U[user] * V[item]).sum(axis=1) + 0.5 * rng.normal(size=n)
-    return X, np.clip(np.rint(score), 1.0, 5.0)

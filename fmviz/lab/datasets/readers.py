@@ -27,6 +27,8 @@ from .base import Dataset
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fmviz.tables.columns import FeatureColumn
+
 Fields = dict[str, Any]
 """Fields of `Dataset` by name."""
 
@@ -100,25 +102,29 @@ def _opened(path: Path) -> BinaryIO:
 
 
 class Block(NamedTuple):
-    """Encoded columns: matrix, names, and the attribute of each."""
+    """Encoded columns: matrix, names of features, and the attribute of each; the columns of a table."""
 
     matrix: sp.csr_array
     names: tuple[str, ...]
     groups: tuple[str, ...]
+    columns: tuple[FeatureColumn, ...]
 
 
 def one_hot(
     attribute: str, values: Iterable[Any], levels: Sequence[Any] = (), labels: Sequence[str] = ()
 ) -> Block:
     """One-hot encode an attribute, with a column ``attribute=label`` for each level."""
+    from fmviz.tables.columns import WordColumn
+
     values = list(values)
     levels = levels or sorted(set(values))
     position = {level: j for j, level in enumerate(levels)}
     columns = np.array([position[value] for value in values], dtype=np.int32)
     rows = np.arange(len(columns) + 1, dtype=np.int32)
     matrix = sp.csr_array((np.ones(len(columns)), columns, rows), shape=(len(columns), len(levels)))
-    names = tuple(f"{attribute}={label}" for label in (labels or levels))
-    return Block(matrix, names, (attribute,) * len(levels))
+    words = tuple(map(str, labels or levels))
+    names = tuple(f"{attribute}={word}" for word in words)
+    return Block(matrix, names, (attribute,) * len(levels), (WordColumn(name=attribute, levels=words),))
 
 
 def _side_by_side(blocks: Sequence[Block]) -> Fields:
@@ -128,6 +134,7 @@ def _side_by_side(blocks: Sequence[Block]) -> Fields:
         "X": matrix,
         "feature_names": tuple(name for block in blocks for name in block.names),
         "groups": tuple(group for block in blocks for group in block.groups),
+        "columns": tuple(column for block in blocks for column in block.columns),
     }
 
 
@@ -333,6 +340,8 @@ def flights(
     """
     import pandas as pd
 
+    from fmviz.tables.columns import NumberColumn
+
     rng = np.random.default_rng(seed)
     tables = []
     for i, name in enumerate(files.names):
@@ -359,11 +368,20 @@ def flights(
         logarithm = (logarithm - known.mean()) / (known.std() or 1.0)
     numbers = days if date == "numbers" else ()
     dates = _numbers(frame[list(numbers)].to_numpy(np.float64), numbers)
+    day_columns = tuple(
+        NumberColumn(name=name, center=own.mean, scale=own.scale)
+        for name, own in zip(numbers, dates["scaling"], strict=True)
+    )
     fields = _side_by_side(
         [
-            Block(sp.csr_array(dates["X"]), dates["feature_names"], dates["groups"]),
+            Block(sp.csr_array(dates["X"]), dates["feature_names"], dates["groups"], day_columns),
             *(_attribute(frame, **attribute) for attribute in attributes if attribute["name"] not in numbers),
-            Block(sp.csr_array(logarithm[:, None]), ("log_distance",), (distance,)),
+            Block(
+                sp.csr_array(logarithm[:, None]),
+                ("log_distance",),
+                (distance,),
+                (NumberColumn(name="log_distance"),),
+            ),
         ]
     )
     rows = {"train": slice(cut), "test": slice(cut, None), "both": slice(None)}[part]
@@ -419,6 +437,8 @@ GENRES = (
 
 def movielens(files: Files, *, side_features: bool) -> Fields:
     """Read MovieLens 100K: one-hot users and films, optionally with their attributes."""
+    from fmviz.tables.columns import TextColumn
+
     with files.reading("u.user") as path:
         users = _without_quotes(path, 5, "|")
         ages = users[1].to_numpy().astype(np.int64).tolist()
@@ -440,14 +460,15 @@ def movielens(files: Files, *, side_features: bool) -> Fields:
     if side_features:
         words = (("gender", users[2]), ("occupation", users[3]), ("zip", users[4].str[:1]))
         genres = tuple(f"genre={name}" for name in GENRES)
+        flags_of_genres = tuple(TextColumn(name=name, words=(name,)) for name in genres)
         blocks += [
             (user, _decades(ages, "age")),
             *((user, one_hot(name, column)) for name, column in words),
             (item, _decades(years, "year")),
             # A film can have several genres: each flag is a separate attribute.
-            (item, Block(sp.csr_array(flags), genres, genres)),
+            (item, Block(sp.csr_array(flags), genres, genres, flags_of_genres)),
         ]
-    rated = [Block(block.matrix[ids - 1], block.names, block.groups) for ids, block in blocks]
+    rated = [block._replace(matrix=block.matrix[ids - 1]) for ids, block in blocks]
     return {**_side_by_side(rated), "y": y.astype(np.float64)}
 
 
@@ -475,4 +496,7 @@ def _decades(numbers: Sequence[int | None], attribute: str) -> Block:
 
 
 def _identity(group: str, names: Sequence[str]) -> Block:
-    return Block(sp.eye_array(len(names), format="csr"), tuple(names), (group,) * len(names))
+    from fmviz.tables.columns import WordColumn
+
+    columns = (WordColumn(name=group, levels=tuple(names)),)
+    return Block(sp.eye_array(len(names), format="csr"), tuple(names), (group,) * len(names), columns)

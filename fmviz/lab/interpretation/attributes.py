@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -135,62 +135,41 @@ class Attributes:
         """The attributes; words of texts, and features that are no levels of a column, are separate."""
         attributes: list[Attribute] = []
         places = iter(range(len(self.dataset.feature_names)))
-        given = (
-            (column, tuple(islice(places, len(column.feature_names)))) for column in self.dataset.columns
-        )
-        for column, features in given if self.dataset.columns else self._guessed():
+        for column in self.dataset.columns or self._single():
+            features = tuple(islice(places, len(column.feature_names)))
             if isinstance(column, TextColumn):
-                attributes += [Attribute(self._flag(j), (j,)) for j in features]
+                attributes += [Attribute(flag(self.dataset.feature_names[j]), (j,)) for j in features]
             else:
-                lack = isinstance(column, WordColumn) and bool((self._sums(features) == 0).any())
+                sums = np.asarray(self.dataset.X[:, list(features)].sum(axis=1))
+                lack = isinstance(column, WordColumn) and bool((sums == 0).any())
                 attributes.append(Attribute(column, features, lack))
         return tuple(attributes)
 
-    def _guessed(self) -> Iterator[tuple[FeatureColumn, tuple[int, ...]]]:
-        """Yield columns of data without a table, inferred from names and entries."""
-        names, binary = self.dataset.feature_names, _binary(self.dataset.X)
-        members: dict[str, list[int]] = {}
-        for j, group in enumerate(self.dataset.groups):
-            members.setdefault(group, []).append(j)
-        for group, features in members.items():
-            if len(features) > 1 and binary[features].all() and self._sums(features).max(initial=0) <= 1:
-                levels = tuple(names[j].removeprefix(f"{group}=") for j in features)
-                yield WordColumn(name=group, levels=levels), tuple(features)
-                continue
-            for j in features:
-                own = (self.dataset.scaling[j] if self.dataset.scaling else None) or Scaling(0.0, 1.0, False)
-                number = NumberColumn(
-                    name=names[j], center=own.mean, scale=own.scale, deviations=own.deviations
-                )
-                yield self._flag(j) if binary[j] else number, (j,)
-
-    def _flag(self, feature: int) -> TextColumn:
-        name = self.dataset.feature_names[feature]
-        return TextColumn(name=name, words=(name,))
-
-    def _sums(self, features: Sequence[int]) -> np.ndarray:
-        return np.asarray(self.dataset.X[:, list(features)].sum(axis=1)).ravel()
-
-    @property
-    def columns(self) -> tuple[FeatureColumn, ...]:
-        """The columns whose features are adjacent in X; empty if no column has several."""
-        single = len(self.all) == len(self.dataset.feature_names)
-        if self.dataset.columns or single or (np.diff(self.of_column) < 0).any():
-            return self.dataset.columns
-        return tuple(attribute.column for attribute in self.all)
+    def _single(self) -> Iterator[FeatureColumn]:
+        """Yield a column for every feature of data without columns: a flag if it is 0 or 1, else a number."""
+        scalings = self.dataset.scaling or repeat(None)
+        for name, scaling, binary in zip(
+            self.dataset.feature_names, scalings, _binary(self.dataset.X), strict=False
+        ):
+            own = scaling or Scaling()
+            number = NumberColumn(name=name, center=own.mean, scale=own.scale, deviations=own.deviations)
+            yield flag(name) if binary else number
 
     @cached_property
     def of_column(self) -> np.ndarray:
         """The index in `all` of every feature."""
-        places = np.empty(len(self.dataset.feature_names), dtype=int)
-        for place, attribute in enumerate(self.all):
-            places[list(attribute.columns)] = place
-        return places
+        sizes = [len(attribute.columns) for attribute in self.all]
+        return np.repeat(np.arange(len(sizes)), sizes)
 
     def row(self, n: int) -> np.ndarray:
         """Return a dense copy of a row of X, shape (d,)."""
         X: Any = self.dataset.X
         return X[[n]].toarray()[0] if sp.issparse(X) else np.array(X[n], dtype=np.float64)
+
+
+def flag(name: str) -> TextColumn:
+    """Return the column of a feature that is 0 or 1."""
+    return TextColumn(name=name, words=(name,))
 
 
 def _binary(X: Any) -> np.ndarray:

@@ -270,14 +270,9 @@ class Support:
 
     @property
     def f1(self) -> float:
-        """F1 of the learned support; 1 if both are empty."""
+        """F1 of the learned support; 1 if and only if it is exactly the true one."""
         _, hit, missed, wrong = self.counts
         return 1.0 if hit + missed + wrong == 0 else 2 * hit / (2 * hit + missed + wrong)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the learned support equals the true one; its mean over runs is the PSSR."""
-        return self.counts[2] == 0 and self.counts[3] == 0
 
 
 def compare_supports(truth: np.ndarray, learned: np.ndarray, excluded: tuple[int, ...] = ()) -> Support:

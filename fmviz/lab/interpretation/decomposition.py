@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from fmviz.engine.design import Design
 from fmviz.engine.interactions.weights import interactions_of, orders_of, pairs_of
@@ -105,12 +104,6 @@ class Decomposition:
             if others:
                 largest.append((kind, Term(kind, len(others), (), math.fsum(others))))
         return largest
-
-    def table(self, names: tuple[str, ...], scale: float = 1.0) -> pd.DataFrame:
-        """Return the terms: ``kind``, ``order``, ``term`` as text, ``value`` times `scale`."""
-        rows = [(t.kind, t.order, words_of(t, names), t.value * scale) for t in self.terms]
-        table = pd.DataFrame(rows, columns=["kind", "order", "term", "value"])
-        return table.sort_values("value", key=lambda column: -column.abs(), kind="stable", ignore_index=True)
 
 
 def words_of(term: Term, names: tuple[str, ...]) -> str:

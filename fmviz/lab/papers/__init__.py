@@ -65,7 +65,7 @@ class Result:
     statements : tuple of Statement
         The paper's statements about it.
     picture : mapping
-        The keywords of `fmviz.figures.papers.draw` for the tables.
+        The figure as Plotly JSON.
     budget, settings
         "quick" or "full", and all settings.
     tables : mapping of str to list of dict

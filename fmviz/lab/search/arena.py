@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -106,31 +106,8 @@ class Starts:
         return int(i), int(j)
 
 
-def to_json(starts: Sequence[Sequence[PathFit]]) -> dict[str, Any]:
-    """Return the shipped results of all fits, given one sequence of fits for the plan of each of `SEEDS`."""
-    f1 = {
-        name: [
-            [fit.values["support_f1"] for fit in fits if fit.experiment.regularizer.name == name]
-            for fits in starts
-        ]
-        for name in REGULARIZERS
-    }
-    middle = int(np.argsort(np.mean([*f1.values()], axis=(0, 2)))[(len(starts) - 1) // 2])
-    plan, path = arena_plan(SEEDS[middle]), dict[str, Any]()
-    for fit in starts[middle]:
-        assert fit.parameters is not None
-        path.setdefault(fit.experiment.regularizer.name, []).append(_digits(fit.parameters.P))
-    film = {name: [*map(_digits, factors)] for name, factors in learn(plan, STRENGTH)}
-    return {"plan": arena_plan().digest, "f1": f1, "seed": plan.base.seed, "path": path, "film": film}
-
-
-def _digits(P: np.ndarray) -> list[list[float]]:
-    # Non-zero entries stay non-zero.
-    return [[float(f"{x:.3g}") for x in row] for row in P]
-
-
 def of_json(shipped: Mapping[str, Any]) -> Starts:
-    """Return the results in a file by `to_json`."""
+    """Return the results in a shipped file."""
     arrays = (
         {name: np.array(each) for name, each in shipped[part].items()} for part in ("f1", "path", "film")
     )

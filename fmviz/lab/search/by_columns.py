@@ -102,14 +102,13 @@ class ByColumns:
 
 def effects_of(run: Run, machine: Posterior) -> Effects:
     """Return the effects of samples, or of a fit as a single sample, in target units or log-odds."""
-    attributes = Attributes(run.dataset)
-    wording = Wording(attributes, run.experiment.loss.name)
+    wording = Wording(Attributes(run.dataset), run.experiment.loss.name)
     scale, unit = wording.scale, wording.unit
     if wording.log_odds:
         unit = f"log-odds of {wording.positive}"
         scale = LOG_ODDS if len(machine.P) > 1 else 1.0
     # Successive samples are correlated: half of them suffice.
-    return Effects(machine[::2], run.problem.design.matrix, attributes.columns, scale, unit)
+    return Effects(machine[::2], run.problem.design.matrix, run.dataset.columns, scale, unit)
 
 
 def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:

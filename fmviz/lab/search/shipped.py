@@ -14,12 +14,11 @@ import numpy as np
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity
+from fmviz.lab.search.equal_sparsity import SearchFit
 
 REGULARIZERS, TARGET, SEEDS = ("l1", "l21", "ti", "cs"), 360, 3
-"""The default comparison, on the first data set."""
+"""The default comparison, on the first data set; `make results` writes its fits."""
 PATH = Path(__file__).parent / "equal_sparsity.json.gz"
-_DIGITS = 5
 
 
 def comparison_base(dataset: str, seed: int) -> Experiment:
@@ -28,28 +27,6 @@ def comparison_base(dataset: str, seed: int) -> Experiment:
     shared = {name: value for name, value in given.items() if not name.startswith(("model_", "regularizer_"))}
     own = {"seed": seed, "model": "fm", "regularizer": "ti", "solver": "auto", "start": "warm"}
     return Experiment.from_dict({**shared, **own, "validation": given["validation"] or 0.2})
-
-
-def computed() -> list[SearchFit]:
-    """Return the chosen fits of the default comparison, computed now."""
-    base = comparison_base(Experiment().dataset.name, 0)
-    fits = at_equal_sparsity(base, REGULARIZERS, TARGET, seeds=SEEDS)
-    return [fit for fit in fits if fit.parameters is not None]
-
-
-def keep(fits: Sequence[SearchFit]) -> None:
-    """Write the fits with their factors to five digits; equal fits give equal files."""
-    records = [
-        {
-            **vars(fit),
-            "experiment": fit.experiment.to_json(),
-            "start": None,
-            "parameters": [[float(f"{x:.{_DIGITS}g}") for x in row] for row in fit.parameters.P],
-        }
-        for fit in fits
-        if fit.parameters is not None
-    ]
-    PATH.write_bytes(gzip.compress(json.dumps(records).encode(), mtime=0))
 
 
 def shipped(experiment: Experiment, regularizers: Sequence[str], target: int, seeds: int) -> list[SearchFit]:

@@ -74,9 +74,15 @@ def tuned(
         strengths = {"lambda_w": basis.best.lambda_w, "lambda_sparse": basis.best.lambda_sparse}
         return _rounded(strengths) | suited, basis
     chosen = "auto" if experiment.solver == "auto" else solver
-    groups = prepared.dataset.groups
     search = yield from search_strengths(
-        problem, folds, rng, solver=chosen, one_se=sparsest, groups=groups, should_stop=should_stop, **size
+        problem,
+        folds,
+        rng,
+        solver=chosen,
+        one_se=sparsest,
+        groups=prepared.dataset.groups,
+        should_stop=should_stop,
+        **size,
     )
     return settings_of(search.best, search.init_scale) | suited, search
 

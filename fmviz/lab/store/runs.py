@@ -312,8 +312,9 @@ class RunStore:
     def finished(self, digests: Collection[str]) -> dict[str, StoredRun]:
         """Return the newest regularly ended run of every digest."""
         ended = "status IN ('converged', 'stalled', 'rank', 'epochs', 'diverged')"
-        listed = (json.dumps(list(digests)),)
-        runs = self._select(f"digest IN {_LISTED} AND {ended}", listed, "ORDER BY created")
+        runs = self._select(
+            f"digest IN {_LISTED} AND {ended}", (json.dumps(list(digests)),), "ORDER BY created"
+        )
         return {run.digest: run for run in runs if run.status != BROKEN}
 
     def _select(self, condition: str, values: Sequence[Any] = (), order: str = "") -> list[StoredRun]:

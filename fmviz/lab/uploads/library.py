@@ -95,10 +95,6 @@ class Profile:
     columns: tuple[Column, ...]
 
 
-# Seconds per entry of X, column of P and epoch: a measured upper estimate.
-_SECONDS = 3e-9
-
-
 @dataclass(frozen=True, eq=False)
 class Size:
     """The size of an encoded file.
@@ -163,18 +159,9 @@ class Size:
         return int(self.columns["Features"].sum())
 
     @property
-    def entries(self) -> int:
-        """The non-zeros of X."""
-        return int(self.columns["Non-zeros"].sum())
-
-    @property
     def outputs(self) -> int:
         """The number of machines: one for each of several outputs."""
         return len(self.labels) - (self.task == "ordinal") if self.labels and self.task != "binary" else 1
-
-    def seconds(self, rank: int, epochs: int) -> float:
-        """Return an upper estimate of the time of some epochs, with one machine per output."""
-        return _SECONDS * self.entries * rank * epochs * self.outputs
 
 
 class Example(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import resources
 from typing import Any
@@ -12,7 +12,7 @@ import streamlit as st
 from jinja2.utils import htmlsafe_json_dumps
 
 from fmviz.checked import checked
-from fmviz.stage import Cell, Panel, encode_view, module
+from fmviz.stage import Cell, View, module
 from fmviz.stage import read as read_stage
 
 
@@ -54,25 +54,18 @@ def stage(payload: bytes, key: str) -> None:
     _of_module("stage")(data=payload, key=key, on_cell_change=ignore, on_phase_change=ignore)
 
 
-def matrix_view(
-    panels: Sequence[Panel] | bytes,
-    *,
-    key: str,
-    on_cell: Callable[[Cell], None] | None = None,
-    **options: Any,
-) -> None:
+def matrix_view(view: View | bytes, *, key: str, on_cell: Callable[[Cell], None] | None = None) -> None:
     """Draw matrices side by side, switched in the browser while a slider is dragged.
 
     Parameters
     ----------
-    panels : sequence of Panel, or bytes
-        The panels, or their payload by `encode_view`.
+    view : View, or bytes
+        The panels and their layout, or their payload by `View.encode`.
     key : str
         The widget key.
     on_cell : callable, optional
         Called with each clicked cell before the script reruns; requires ``clickable=True``. The cell may
-        belong to earlier panels: check its position against the current data. **options Keyword arguments of
-        `encode_view`, not used with a payload.
+        belong to earlier panels: check its position against the current data.
 
     Examples
     --------
@@ -80,14 +73,14 @@ def matrix_view(
 
         frames = [FactorFrame(Q, key=label, caption=f"{n:,} interactions") for label, Q, n in path]
         st.select_slider("λ", options=[f.key for f in frames], key="lam")
-        matrix_view([Panel("TI", frames)], driver_key="lam", key="view")
+        matrix_view(View([Panel("TI", frames)], driver_key="lam"), key="view")
     """
 
     def clicked() -> None:
         if on_cell is not None and (cell := clicked_cell(key)) is not None:
             on_cell(cell)
 
-    payload = panels if isinstance(panels, bytes) else encode_view(panels, **options)
+    payload = view if isinstance(view, bytes) else view.encode()
     _of_module("matrix_view")(data=payload, key=key, on_cell_change=ignore if on_cell is None else clicked)
 
 

@@ -123,8 +123,9 @@ def question(settings: Settings, name: str, sentence: str, answers: Mapping[str,
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"data_ask_{name}"):
         st.markdown(f":material/help: {sentence}", width="stretch")
         for place, (label, answer) in enumerate(answers.items()):
-            key = f"data_ask_{name}_{place}"
-            st.button(plain(label), key=key, on_click=settings.set, kwargs=dict(answer))
+            st.button(
+                plain(label), key=f"data_ask_{name}_{place}", on_click=settings.set, kwargs=dict(answer)
+            )
 
 
 def edit_columns(settings: Settings, first: Recipe, columns: tuple[Column, ...]) -> None:

@@ -27,7 +27,6 @@ from fmviz.tables.limits import UPLOADS
 from fmviz.tables.recipe import Choice, Recipe, first_recipe
 from fmviz.tables.source import CHOICES, Reading, Source
 from fmviz.tables.target import TASKS
-from fmviz.typography import duration
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.data import columns, strengths
 from fmviz.ui.escape import plain
@@ -472,8 +471,9 @@ def _classes(settings: Settings, target: Column) -> None:
     """Draw the order of classes, or the positive class."""
     levels, task = target.levels, settings["task"]
     if task == "ordinal" and len(levels) > 2:
-        label = "In ascending order"
-        widgets.control(settings, "order", st.text_input, label, placeholder=", ".join(levels[:_FEW]))
+        widgets.control(
+            settings, "order", st.text_input, "In ascending order", placeholder=", ".join(levels[:_FEW])
+        )
     elif levels and (task == "binary" or len(levels) == 2 or (target.kind == "word" and task == "auto")):
         usual = "all classes" if task == "auto" else "choose a class"
         if len(levels) == 2:
@@ -559,7 +559,6 @@ def _delete(settings: Settings, upload: Upload) -> None:
     st.session_state[_MESSAGE] = f"{upload.title} was deleted."
 
 
-_EPOCHS = 300
 _MANY = {
     "class": ("classes", "one machine each"),
     "ordinal": ("ordered classes", "one machine per step between them"),
@@ -590,9 +589,7 @@ def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | No
         st.metric("Features", f"{size.features:,}", width="content")
         st.metric("Pairs of features", f"{pairs:,}", width="content")
     lost = f" {size.dropped:,} rows with missing values are left out." if size.dropped else ""
-    # The time of an epoch on a shared basis depends on the number of bases.
-    span = "" if shared else f" {_EPOCHS} epochs take at most {duration(size.seconds(rank, _EPOCHS))}."
-    st.markdown(f"{_goal(settings, size)}{lost}{span}")
+    st.markdown(f"{_goal(settings, size)}{lost}")
     if needed > available_bytes():
         st.warning(
             f"Training needs about {in_words(needed)}, and {in_words(available_bytes())} are free. Take a "
@@ -677,8 +674,7 @@ def draw_train(settings: Settings, recipe: Recipe, size: Size | None) -> None:
 
 
 def _keep(settings: Settings, recipe: Recipe) -> None:
-    owner = session_uploads.owner()
-    upload = import_upload(settings["file"], recipe, settings["title"], owner=owner)
+    upload = import_upload(settings["file"], recipe, settings["title"], owner=session_uploads.owner())
     session_uploads.remember(upload.name)
     st.session_state[_MESSAGE] = f"{upload.title} was added to the data set menu."
     settings.set(dataset=upload.name)

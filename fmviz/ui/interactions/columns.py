@@ -7,7 +7,7 @@ import streamlit as st
 from fmviz.lab.interpretation.reading import exact_search
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.report import main_figure, pair_figure
-from fmviz.stage import Cell, CodesFrame, Panel, encode_codes
+from fmviz.stage import Cell, CodesFrame, Panel, View, encode_codes
 from fmviz.typography import typeset
 from fmviz.ui.charts import chart
 from fmviz.ui.components import matrix_view
@@ -78,8 +78,7 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
         sentence, figure = effects.main_sentence(*shown), main_figure(effects, *shown)
     else:
         sentence = effects.pair_sentence(*shown)
-        dark = st.context.theme.type == "dark"
-        figure = pair_figure(effects.surface(*shown), effects.unit, dark=dark)
+        figure = pair_figure(effects.surface(*shown), effects.unit, dark=st.context.theme.type == "dark")
     st.markdown(plain(sentence))
     chart(figure, key="interactions_surface", alt=sentence)
     st.button(
@@ -158,23 +157,15 @@ def draw_matrix(settings: Settings, reading: Opened) -> None:
             pair = min(cell.row, cell.col), max(cell.row, cell.col)
             settings.set(pair=pair, view="attributes")
 
-    matrix_view(
-        [
-            Panel(
-                "Columns",
-                [CodesFrame(codes, scale, caption=f"{len(by.effects.pairs):,} pairs")],
-                row_labels=names,
-                col_labels=names,
-                gram_label="size",
-            )
-        ],
-        key="interactions_groups",
-        on_cell=opened,
-        clickable=True,
-        signed=False,
-        named=True,
-        max_height=520,
+    panel = Panel(
+        "Columns",
+        [CodesFrame(codes, scale, caption=f"{len(by.effects.pairs):,} pairs")],
+        row_labels=names,
+        col_labels=names,
+        gram_label="size",
     )
+    view = View([panel], clickable=True, signed=False, named=True, max_height=520)
+    matrix_view(view, key="interactions_groups", on_cell=opened)
     st.caption(
         f"Each cell is the typical size of a pair of columns, in {plain(by.effects.unit)}. "
         "Click a cell to see its surface."

@@ -83,7 +83,7 @@ class Opened:
     def by_columns(self) -> bool:
         """Whether column effects apply: second order, with separate outputs."""
         own = isinstance(self.model, FactorizationMachine) and not self.experiment.model.multi_output
-        return own and 1 < len(self.attributes.columns) <= _MOST_COLUMNS
+        return own and 1 < len(self.dataset.columns) <= _MOST_COLUMNS
 
     @property
     def key(self) -> str:
@@ -165,8 +165,7 @@ def calculated(
     assert reading.pairs is not None
     n_rows = reading.pairs.rows.size
     if n_rows <= _INLINE_ROWS:
-        result: _Found = _kept(f"{reading.key}:{name}", lambda: make(lambda: None))
-        return result
+        return _kept(f"{reading.key}:{name}", lambda: make(lambda: None))
 
     def stream(should_stop: Callable[[], bool]) -> Iterator[_Found]:
         def between() -> None:

@@ -14,7 +14,7 @@ from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import name_matches, ranking_words, strongest_features, table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.search.averaged import Average
-from fmviz.stage import CodesFrame, Panel, encode_codes, encode_view
+from fmviz.stage import CodesFrame, Panel, View, encode_codes
 from fmviz.tables.cells import shortened
 from fmviz.ui import widgets
 from fmviz.ui.components import matrix_view
@@ -252,4 +252,4 @@ def _encoded(pairs: PairWeights, names: tuple[str, ...], between: Any) -> tuple[
         col_labels=labels,
         gram_label="W",
     )
-    return encode_view([panel], zoom=True, named=True, max_height=640), n_used
+    return View([panel], zoom=True, named=True, max_height=640).encode(), n_used

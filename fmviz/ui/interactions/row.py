@@ -73,8 +73,7 @@ def draw(settings: Settings, reading: Opened) -> None:
         names = reading.dataset.feature_names
         by_columns = now
         if reading.dataset.columns:
-            every = reading.attributes.all
-            names = tuple(f"{a.name} = {a.words_for(a.value(changed))}" for a in every)
+            names = tuple(f"{a.name} = {a.words_for(a.value(changed))}" for a in reading.attributes.all)
             by_columns = now.of_columns(reading.attributes.of_column)
         _bars(reading, by_columns, names)
 
@@ -281,8 +280,8 @@ def _bars(reading: Opened, now: Decomposition, names: tuple[str, ...]) -> None:
             labels.append(words_of(term, names))
         values.append(wording.added(term.value) if term.kind == "bias" else term.value * wording.scale)
     total = wording.added(now.total)
-    largest = now.table(names, wording.scale).head(3)
-    said = "; ".join(f"{row.term} {row.value:+.3g}" for row in largest.itertuples())
+    largest = sorted(now.terms, key=lambda term: -abs(term.value))[:3]
+    said = "; ".join(f"{words_of(term, names)} {term.value * wording.scale:+.3g}" for term in largest)
     chart(
         figures.waterfall(labels, values, total, "prediction", f"in {wording.unit}"),
         key="interactions_waterfall",

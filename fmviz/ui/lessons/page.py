@@ -23,7 +23,7 @@ def render() -> None:
         listed = [lesson for lesson in lessons().values() if lesson.listed]
         going = (item for item in listed if panel.progress(item.name).reached <= len(item.steps))
         next_up = next(going, None)
-        with shell.cards("lessons"):
+        with st.container(key="cards_lessons"):
             for number, lesson in enumerate(listed, start=1):
                 with st.container(
                     border=True,

@@ -340,11 +340,14 @@ def _when_ready(task: Task | None, body: partial[None]) -> None:
         body({} if task is None else dict(view.items))
     elif view.state.ended:
         st.error(f"This answer could not be calculated. {plain(view.message)}", icon=":material/error:")
-        again = partial(manager().forget, task.id)
-        st.button("Calculate again", icon=":material/refresh:", key="lesson_again", on_click=again)
+        st.button(
+            "Calculate again",
+            icon=":material/refresh:",
+            key="lesson_again",
+            on_click=partial(manager().forget, task.id),
+        )
     else:
-        words = "Computing the answer"
-        watch(task, lambda view: None, lambda view: (f"{words}: {view.elapsed:.0f} s.", None))
+        watch(task, lambda view: None, lambda view: (f"Computing the answer: {view.elapsed:.0f} s.", None))
 
 
 # ------------------------------------------------------------------------------------------------- the end

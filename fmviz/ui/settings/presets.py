@@ -44,12 +44,6 @@ class Preset:
     missing: str | None = None
 
 
-def _setting(
-    target: navigation.Link, title: str, text: str, icon: str, card: bool = False, **query: str
-) -> Preset:
-    return Preset(title, text, icon, target, query, card)
-
-
 def _training(dataset: str, title: str, text: str, icon: str, card: bool = False, **changes: str) -> Preset:
     spec = dataset_spec(dataset)
     settings = to_query({"dataset": dataset, "seed": 0, **spec.suggested, **changes, "play": True})
@@ -60,72 +54,86 @@ def presets() -> list[Preset]:
     """Return all presets of all pages."""
     planted = {"dataset": "planted_interactions", "lambda_p": "0.1", "low": "0.01", "high": "10.0"}
     return [
-        _setting(
-            navigation.PROX,
+        Preset(
             "ℓ₁: from all to nothing",
             "A random matrix at λ = 1: ℓ₁ keeps nearly every interaction, TI a few. Press → twice: ℓ₁ keeps "
             "none, TI some.",
             ":material/contrast:",
-            card=True,
-            regularizers="l1,ti",
-            log2lambda="0",
-        ),
-        _setting(
             navigation.PROX,
+            {
+                "regularizers": "l1,ti",
+                "log2lambda": "0",
+            },
+            card=True,
+        ),
+        Preset(
             "TI keeps interactions sparse",
             "TI removes interactions over a wide range of λ, features much later. Both definitions, side by "
             "side.",
             ":material/grain:",
-            card=True,
-            regularizers="ti,ti_rows",
-            log2lambda="-3",
-        ),
-        _setting(
             navigation.PROX,
+            {
+                "regularizers": "ti,ti_rows",
+                "log2lambda": "-3",
+            },
+            card=True,
+        ),
+        Preset(
             "CS drops features",
             "CS zeroes whole rows, the weakest first. Here each feature is slightly weaker than the one "
             "before.",
             ":material/table_rows:",
-            card=True,
-            regularizers="l21,cs",
-            distribution="rows",
-            log2lambda="-4",
-        ),
-        _setting(
             navigation.PROX,
+            {
+                "regularizers": "l21,cs",
+                "distribution": "rows",
+                "log2lambda": "-4",
+            },
+            card=True,
+        ),
+        Preset(
             "Two groups",
             "Two groups of features, strong in different columns. TI separates the groups first.",
             ":material/view_module:",
-            regularizers="l1,l21,ti,cs",
-            distribution="blocks",
-            d="40",
-            k="8",
-            log2lambda="-3",
-        ),
-        _setting(
             navigation.PROX,
+            {
+                "regularizers": "l1,l21,ti,cs",
+                "distribution": "blocks",
+                "d": "40",
+                "k": "8",
+                "log2lambda": "-3",
+            },
+        ),
+        Preset(
             "A matrix by hand",
             "Four rows and two columns, with all numbers at the foot of the page.",
             ":material/edit_note:",
-            source="pasted",
-            matrix="3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5",
-            regularizers="l1,ti",
-            log2lambda="-2",
+            navigation.PROX,
+            {
+                "source": "pasted",
+                "matrix": "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5",
+                "regularizers": "l1,ti",
+                "log2lambda": "-2",
+            },
         ),
-        _setting(
-            navigation.GEOMETRY,
+        Preset(
             "Small next to large",
             "Two entries of a column: TI zeroes the smaller one, ℓ₁ keeps both.",
             ":material/compare_arrows:",
-            penalties="l1,ti",
-            strength="0.35",
-        ),
-        _setting(
             navigation.GEOMETRY,
+            {
+                "penalties": "l1,ti",
+                "strength": "0.35",
+            },
+        ),
+        Preset(
             "A single feature",
             "Two entries of one row: no interaction, and TI and CS reduce to ridge.",
             ":material/radio_button_unchecked:",
-            plane="row",
+            navigation.GEOMETRY,
+            {
+                "plane": "row",
+            },
         ),
         _training(
             "planted_interactions",

@@ -287,14 +287,12 @@ class Settings:
 
     @property
     def _words(self) -> dict[str, str]:
-        words: dict[str, str] = st.session_state.setdefault(f"{_PREFIX}:{self.page}:words", {})
-        return words
+        return st.session_state.setdefault(f"{_PREFIX}:{self.page}:words", {})
 
     @property
     def shortcuts(self) -> dict[str, str]:
         """Keyboard shortcuts of the buttons of this page, with labels; reset by `shell.page`."""
-        keys: dict[str, str] = st.session_state.setdefault(_SHORTCUTS, {})
-        return keys
+        return st.session_state.setdefault(_SHORTCUTS, {})
 
     @property
     def is_expert(self) -> bool:
@@ -359,8 +357,7 @@ class Settings:
 
     def link(self, **changes: Any) -> dict[str, str]:
         """Return the query parameters of a link to the defaults with some settings changed."""
-        table = self.table
-        texts = {name: to_link(table[name], table[name].check(v)) for name, v in changes.items()}
+        texts = {name: to_link(self.table[name], self.table[name].check(v)) for name, v in changes.items()}
         return {name: text for name, text in texts.items() if text is not None}
 
     @classmethod
@@ -379,8 +376,7 @@ class Settings:
     @staticmethod
     def drawn() -> Settings:
         """Return the settings of the current page."""
-        settings: Settings = st.session_state[_SETTINGS]
-        return settings
+        return st.session_state[_SETTINGS]
 
     def written(self) -> dict[str, str]:
         """Return the query string for the address bar; when the browser repeats it, it is not a link."""

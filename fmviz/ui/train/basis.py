@@ -8,7 +8,7 @@ import streamlit as st
 from fmviz.lab.background.job import JobView
 from fmviz.lab.background.thinned import Thinned
 from fmviz.lab.datasets import Dataset
-from fmviz.stage import CodesFrame, Panel, encode_codes
+from fmviz.stage import CodesFrame, Panel, View, encode_codes
 from fmviz.ui.components import matrix_view
 from fmviz.ui.train.matrices import last_frame
 
@@ -32,16 +32,22 @@ def draw(view: JobView) -> None:
         n = len(frame.thinned.V)
         codes, scale = encode_codes(np.pad(frame.thinned.V, ((0, rows - n), (0, 0))))
         drawn.append(CodesFrame(codes, scale, key=frame.key, caption=f"{n:,} bas{'is' if n == 1 else 'es'}"))
-    labels = basis_labels(last, dataset, rows)
-    matrix_view(
-        [Panel("", drawn, row_labels=labels, col_labels=dataset.outputs, gram_label="V")],
-        key="train_output_layer",
+    panel = Panel(
+        "",
+        drawn,
+        row_labels=basis_labels(last, dataset, rows),
+        col_labels=dataset.outputs,
+        gram_label="V",
+    )
+    shown = View(
+        [panel],
         driver_key="train_matrix" if len(frames) > 1 else None,
         columns=1,
         min_width=120,
         max_height=330,
         named=True,
     )
+    matrix_view(shown, key="train_output_layer")
 
 
 def basis_labels(basis: Thinned, dataset: Dataset, rows: int) -> list[str]:

@@ -119,12 +119,19 @@ def axis_of(view: JobView | None) -> str:
 
 
 def _curve_options(view: JobView | None, settings: Settings) -> None:
-    names = [metric.name for metric in metrics_in(view.last)] if view is not None else []
+    metrics = metrics_in(view.last) if view is not None else []
     words = {"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"}
     widgets.param(settings, axis_of(view), "Curves against", labels=words)
-    if names:
-        label = "Metric"
-        widgets.choose_metric(settings, "metric", label, names, st.segmented_control, required=True)
+    if metrics:
+        widgets.choose_metric(
+            settings,
+            "metric",
+            "Metric",
+            [metric.name for metric in metrics],
+            st.segmented_control,
+            required=True,
+            help=" ".join(f"{metric.label} is {metric.help}." for metric in metrics),
+        )
 
 
 def draw_notes(view: JobView) -> None:

@@ -29,7 +29,7 @@ from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.lab.store.table import numbers
 from fmviz.metrics import METRICS, Metric, in_units
-from fmviz.stage import FactorFrame, encode_frames, encode_view
+from fmviz.stage import FactorFrame, View, encode_frames
 from fmviz.stage import Panel as Matrix
 from fmviz.stage.pictures import chart_of, names_in, row_of
 from fmviz.ui import widgets
@@ -270,7 +270,7 @@ def full_payload(scene: Scene, live: dict[str, str] | None, *, simple: bool = Fa
     }
     dataset = scene.dataset
     factors = bool(shown) and isinstance(shown[0].frames[0], FactorFrame)
-    return encode_view(
+    return View(
         shown,
         show="gram",
         columns=2,
@@ -284,8 +284,7 @@ def full_payload(scene: Scene, live: dict[str, str] | None, *, simple: bool = Fa
         named=True,
         zoom=True,
         empty=scene.words or "Loading the data …",
-        more={"stage": header},
-    )
+    ).encode(stage=header)
 
 
 def _listen(scene: Scene, experiment: Experiment, settings: Settings, loading: TaskView | None) -> Any:

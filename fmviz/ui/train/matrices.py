@@ -174,10 +174,9 @@ def sets_table(sets: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.Dat
 
 def tile_labels(n_features: int, n_tiles: int = N_TILES) -> list[str]:
     """Return "features 1–20" and so on for the tiles of all features, counted from 1."""
-    edges = tile_edges(n_features, n_tiles)
     return [
         f"feature {a + 1:,}" if b - a == 1 else f"features {a + 1:,}–{b:,}"
-        for a, b in itertools.pairwise(edges)
+        for a, b in itertools.pairwise(tile_edges(n_features, n_tiles))
     ]
 
 
@@ -272,7 +271,7 @@ def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...]
         codes = support.codes.copy()
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
         _cross_out(codes, features)
-        exactly = "exact recovery (PSSR 1)" if support.exact else "no exact recovery (PSSR 0)"
+        exactly = "exact recovery (PSSR 1)" if support.f1 == 1.0 else "no exact recovery (PSSR 0)"
         caption = f"epoch {frame.epoch:,}: F1 {support.f1:.3f}, {exactly}"
         drawn.append(ClassesFrame(codes, support.counts, key=frame.key, caption=caption))
     return Panel(
@@ -330,11 +329,9 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
         codes = (truth != 0).astype(np.int8)
         np.fill_diagonal(codes, NOT_AN_INTERACTION)
         _cross_out(codes, features)
-        counts = [d * (d - 1) // 2 - n_pairs, n_pairs]
-        structure = ClassesFrame(codes, counts, caption=caption)
-        title = "Truth (support only)"
+        structure = ClassesFrame(codes, [d * (d - 1) // 2 - n_pairs, n_pairs], caption=caption)
         return Panel(
-            title,
+            "Truth (support only)",
             [structure],
             row_labels=labels,
             col_labels=labels,

@@ -154,8 +154,7 @@ _VIEW: tuple[Setting, ...] = (
         "choice",
         "rmse",
         choices=tuple(name for name, metric in METRICS.items() if metric.on_rows),
-        help="Metric of predictions. "
-        + " ".join(f"{metric.label} is {metric.help}." for metric in METRICS.values() if metric.on_rows),
+        help="Metric of predictions.",
     ),
     ParamSpec(
         "speed",
@@ -324,11 +323,10 @@ def _open_from_store(run: str, pace: float) -> bool:
     if job.state.ended:
         st.session_state.pop(_LOST, None)
         return True
-    reached = job.view().epoch
     st.session_state[_LOST] = (
         "info",
-        f"This run was interrupted and restored from its last save, at epoch {reached:,}. Press Play to "
-        "resume.",
+        "This run was interrupted and restored from its last save, at epoch "
+        f"{job.view().epoch:,}. Press Play to resume.",
     )
     return True
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from fmviz.figures.palette import regularizer_color
-from fmviz.stage import CodesFrame, FactorFrame, Panel, encode_codes
+from fmviz.stage import CodesFrame, FactorFrame, Panel, View, encode_codes
 from fmviz.ui.components import matrix_view
 
 st.set_page_config(layout="wide")
@@ -51,12 +51,10 @@ if "tiles" in query:
     frame = CodesFrame(codes, scale, caption="pooled")
     panels.append(Panel("Tiles", [frame], row_labels=tiles, col_labels=tiles))
 matrix_view(
-    panels,
-    driver_key="strength of it",
+    View(panels, driver_key="strength of it", clickable="click" in query),
     key="view",
-    clickable="click" in query,
     on_cell=lambda cell: st.session_state.update(picked=dataclasses.astuple(cell)),
 )
 st.markdown(f"picked: {st.session_state.get('picked')}")
 if "empty" in query:
-    matrix_view([], key="nothing")
+    matrix_view(View([]), key="nothing")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fmviz.figures import papers
 from fmviz.figures.palette import NEUTRAL, REGULARIZER_COLORS
+from papers import drawing
 
 TRACE = [
     {"panel": p, "method": m, "seed": s, "epoch": e, "seconds": 0.5 * e, "objective": 2.0 - e}
@@ -26,7 +26,7 @@ SCORES = {"table": "test", "panel": "data", "x": "bases", "y": "score", "ticks":
 
 
 def test_descent_has_a_line_for_every_run_and_a_name_for_every_method():
-    figure = papers.draw(kind="descent", tables={"trace": TRACE}, columns=2, **TITLES)
+    figure = drawing.draw(kind="descent", tables={"trace": TRACE}, columns=2, **TITLES)
     assert len(figure.data) == 6
     assert [line.name for line in figure.data if line.showlegend] == ["one", "two"]
     assert len({line.line.color for line in figure.data}) == 2
@@ -37,7 +37,7 @@ def test_descent_has_a_line_for_every_run_and_a_name_for_every_method():
 
 
 def test_scores_are_means_with_bars_and_a_level():
-    lines = {line.name: line for line in papers.draw(kind="lines", tables={"test": TEST}, **SCORES).data}
+    lines = {line.name: line for line in drawing.draw(kind="lines", tables={"test": TEST}, **SCORES).data}
     assert list(lines["one"].x) == [3, 6]
     assert list(lines["one"].y) == pytest.approx([0.55, 0.55])
     assert list(lines["one"].error_y.array) == pytest.approx([0.05, 0.05])
@@ -48,9 +48,9 @@ def test_scores_are_means_with_bars_and_a_level():
 
 def test_scores_far_below_zero_are_cut_off():
     rows = [*TEST, {"data": "x", "method": "one", "bases": 12, "seed": 0, "score": -40.0}]
-    figure = papers.draw(kind="lines", tables={"test": rows}, highest=True, **SCORES)
+    figure = drawing.draw(kind="lines", tables={"test": rows}, highest=True, **SCORES)
     assert list(figure.layout.yaxis.range) == pytest.approx([-0.05, 0.99])
-    assert papers.draw(kind="lines", tables={"test": rows}, **SCORES).layout.yaxis.range is None
+    assert drawing.draw(kind="lines", tables={"test": rows}, **SCORES).layout.yaxis.range is None
 
 
 def test_scores_stand_over_the_interactions_that_they_take():
@@ -64,18 +64,18 @@ def test_scores_stand_over_the_interactions_that_they_take():
         "table3a": [{**cell, "used": 1_000.0, "score": 0.9}, {**cell, "method": "L1", "score": None}],
         "table3b": [{**cell, "method": "FM", "used": 4_000.0, "score": 0.8}],
     }
-    line, limited, level = papers.draw(kind="sparsity", tables=tables, **TITLES).data
+    line, limited, level = drawing.draw(kind="sparsity", tables=tables, **TITLES).data
     assert list(line.x) == [400, 1]
     assert list(line.y) == pytest.approx([0.75, 0.55])
     assert [item[0] for item in line.customdata] == [400, 0]
     assert (list(limited.x), limited.marker.symbol) == ([1_000], line.marker.symbol)
     assert (level.name, list(level.y)) == ("FM", [0.8, 0.8])
-    assert papers.draw(kind="sparsity", tables={"grid": tables["grid"]}, **TITLES).layout.xaxis.type == "log"
+    assert drawing.draw(kind="sparsity", tables={"grid": tables["grid"]}, **TITLES).layout.xaxis.type == "log"
 
 
-@pytest.mark.parametrize("kind", papers.KINDS)
+@pytest.mark.parametrize("kind", drawing.KINDS)
 def test_nothing_yet_is_an_empty_figure(kind):
-    assert len(papers.draw({}, kind=kind, **TITLES).data) == 0
+    assert len(drawing.draw({}, kind=kind, **TITLES).data) == 0
 
 
 def test_lines_have_a_panel_each_and_share_the_legend():
@@ -86,7 +86,7 @@ def test_lines_have_a_panel_each_and_share_the_legend():
         for gap in gaps
         for d in (8, 2, 4)
     ]
-    figure = papers.draw(
+    figure = drawing.draw(
         kind="lines", tables={"times": rows}, table="times", x="d", y="t", log=True, **TITLES
     )
     assert [line.name for line in figure.data if line.showlegend] == ["one", "two"]
@@ -106,7 +106,7 @@ def test_operators_have_counts_above_pictures():
         for e in (0, 1)
     ]
     pictures = [{"method": "L1", "log2_lambda": 1, "first": first, "shares": [0.5, 0.0]} for first in (0, 5)]
-    figure = papers.draw(kind="operators", tables={"counts": counts, "W": pictures}, **TITLES)
+    figure = drawing.draw(kind="operators", tables={"counts": counts, "W": pictures}, **TITLES)
     curves = [item for item in figure.data if item.type == "scatter"]
     assert [list(line.y) for line in curves] == [[10, 9], [10, 9], [4, 4], [4, 4]]
     assert list(curves[0].error_y.array) == list(curves[0].error_y.arrayminus) == [1, 1]
@@ -116,7 +116,7 @@ def test_operators_have_counts_above_pictures():
     assert [list(row) for row in picture.z] == [[0.5, 0.0]] * 2
     assert figure.layout.yaxis3.autorange == "reversed"
     # Without pictures there are the curves alone.
-    assert len(papers.draw(kind="operators", tables={"counts": counts}, **TITLES).data) == 4
+    assert len(drawing.draw(kind="operators", tables={"counts": counts}, **TITLES).data) == 4
 
 
 def test_no_two_methods_have_one_colour():
@@ -125,7 +125,7 @@ def test_no_two_methods_have_one_colour():
         ("PCD", "PBCD", "APGD", "nmAPGD", "PSGD", "MB-PSGD", "Katyusha", "MB-Katyusha"),
     ):
         times = [{"panel": "p", "method": method, "x": x, "y": x} for method in methods for x in (1, 2)]
-        figure = papers.draw(kind="lines", tables={"lines": times}, log="p", ticks="numbers", **TITLES)
+        figure = drawing.draw(kind="lines", tables={"lines": times}, log="p", ticks="numbers", **TITLES)
         colors = {line.name: line.line.color for line in figure.data}
         assert len(set(colors.values())) == len(methods)
         for name in ("TI", "CS", "L1", "L21"):
@@ -141,7 +141,7 @@ def test_boxes_are_of_methods_and_stages():
         for m in ("x", "y")
         for s in ("early", "late")
     ]
-    figure = papers.draw(kind="boxes", tables={"ratios": rows}, **TITLES)
+    figure = drawing.draw(kind="boxes", tables={"ratios": rows}, **TITLES)
     assert [(box.name, list(box.x), box.showlegend) for box in figure.data[:3]] == [
         ("early", ["x", "y"], True),
         ("late", ["x", "y"], True),
@@ -155,7 +155,7 @@ def test_cells_are_means_beside_what_is_printed():
         {"data": "x", "method": "one", "accuracy": 90.0, "std": 1.5, "printed": 88.0},
         {"data": "x", "method": "two", "accuracy": 80.0, "std": None, "printed": None},
     ]
-    figure = papers.draw(kind="cells", tables={"cells": cells}, **TITLES)
+    figure = drawing.draw(kind="cells", tables={"cells": cells}, **TITLES)
     mean, printed = figure.data
     assert (list(mean.x), list(mean.error_x.array)) == ([90.0, 80.0], [3.0, 0.0])
     assert (list(printed.x), list(printed.y)) == ([88.0], ["one"])

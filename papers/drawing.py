@@ -5,6 +5,7 @@ Each function takes tables, axis titles, and the number of panels per row.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -16,9 +17,8 @@ from plotly.subplots import make_subplots
 
 from fmviz.figures.operators import power
 from fmviz.figures.palette import NEUTRAL, method_colors, symbol_of
+from fmviz.lab.papers import Tables
 from fmviz.typography import in_powers
-
-Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 _HEIGHT = 330
 _LEVEL = {"color": NEUTRAL, "dash": "dash"}
@@ -345,7 +345,8 @@ def draw(tables: Tables, *, kind: str, **options: Any) -> go.Figure:
     return KINDS[kind](tables, **options)
 
 
-def standalone(title: str, tables: Tables, **picture: Any) -> str:
-    """Return the figure of a result as a standalone HTML page; see `draw`."""
-    shown = draw(tables, **picture).update_layout(title=title, margin_t=90)
-    return str(shown.to_html(include_plotlyjs=True, div_id="figure"))
+def stored(figure: go.Figure) -> dict[str, Any]:
+    """Return a figure as the picture of a `Result`: Plotly's JSON, without the template, its default."""
+    picture: dict[str, Any] = json.loads(figure.to_json())
+    del picture["layout"]["template"]
+    return picture
