@@ -6,11 +6,18 @@ from shutil import copyfile
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PAGES = ("app.py", ".streamlit/config.toml", "pages/*.py", "docs/glossary.md")
+PAGES = (
+    "app.py",
+    ".streamlit/config.toml",
+    "pages/*.py",
+    "docs/glossary.md",
+    "sample_data/bike.csv",
+    "sample_data/flights.csv",
+)
 
 
 class BuildWithPages(build_py):
-    """Builds the package with what `fmviz serve` hands to Streamlit, and the glossary that a page shows."""
+    """Builds the package with what `fmviz serve` hands to Streamlit, and what pages read."""
 
     def run(self):
         """Build, then copy these files; what is installed in place finds those of the checkout."""

@@ -21,6 +21,7 @@ SOURCES = (
     "app.py",
     "setup.py",
     "pyproject.toml",
+    "sample_data",
     "MANIFEST.in",
     "docs",
     "README.md",
@@ -88,6 +89,8 @@ def test_it_holds_all_that_the_package_and_the_pages_are(installed):
         "app.py",
         ".streamlit/config.toml",
         "docs/glossary.md",
+        "sample_data/bike.csv",
+        "sample_data/flights.csv",
         *(f"pages/{p.name}" for p in (ROOT / "pages").glob("*.py")),
     }
     (info,) = installed.glob("fmviz-*.dist-info")

@@ -356,11 +356,6 @@ def test_titles_are_plain_words(given, title):
     assert library.title_of(given) == title
 
 
-def test_the_example_is_there_without_its_file(monkeypatch):
+def test_the_example_has_the_columns_that_it_names():
     hours = library.example()
     assert {hours.target, hours.group, *hours.words} <= {*read(hours.data).table}
-    monkeypatch.setattr(library.Files, "find", lambda self, name: None)
-    other = library.example()
-    source, recipe = decided(other.data)
-    assert recipe.target == other.target == "target"
-    assert measure(source, recipe).rows == 442

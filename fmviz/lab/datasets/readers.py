@@ -33,8 +33,10 @@ Fields = dict[str, Any]
 """Fields of `Dataset` by name."""
 
 PARTS = ("train", "test", "both")
-SAMPLE_DATA = Path(__file__).resolve().parents[3] / "sample_data"
-"""The folder of CSV files in a source checkout; an installed wheel has none."""
+_PACKAGE = Path(__file__).resolve().parents[2]
+_APP = _PACKAGE / "app"
+SAMPLE_DATA = (_APP if _APP.is_dir() else _PACKAGE.parent) / "sample_data"
+"""The folder of CSV files, in the installed package or in a source checkout."""
 
 
 @dataclass(frozen=True)

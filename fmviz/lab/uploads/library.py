@@ -25,7 +25,7 @@ from fmviz.checked import checked
 from fmviz.engine.drive import never
 from fmviz.engine.memory import array_bytes
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.datasets.readers import Files
+from fmviz.lab.datasets.readers import SAMPLE_DATA
 from fmviz.lab.files import data_folder
 from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.untrusted import describe_confined, encode_confined
@@ -175,14 +175,8 @@ class Example(NamedTuple):
 
 
 def example() -> Example:
-    """Return the hourly bike sharing data, or the diabetes data if the installed package lacks them."""
-    path = Files().find("bike.csv")
-    if path is not None and path.suffix == ".csv":
-        return Example(path.read_bytes(), path.name, "cnt", ("hr",), "dteday")
-    from sklearn.datasets import load_diabetes
-
-    table = load_diabetes(as_frame=True, scaled=False).frame
-    return Example(table.to_csv(index=False).encode(), "diabetes.csv", "target")
+    """Return the hourly bike sharing data."""
+    return Example((SAMPLE_DATA / "bike.csv").read_bytes(), "bike.csv", "cnt", ("hr",), "dteday")
 
 
 # -------------------------------------------------------------------------------------------------- files
