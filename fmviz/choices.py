@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from fmviz.engine.compatibility import why_not_together
 from fmviz.engine.errors import WhyNot
 from fmviz.engine.losses import LOSSES, Loss, get_loss
@@ -63,55 +60,12 @@ def list_losses() -> list[str]:
     return list(LOSSES)
 
 
-def bound(
-    loss: str | Loss = "squared",
-    regularizer: str | Penalty = "ti",
-    model: str | Model = "fm",
-    loss_param: float | None = None,
-    regularizer_params: Mapping[str, Any] | None = None,
-    model_params: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Resolve names and parameters to values for `Problem.build`.
-
-    Parameters
-    ----------
-    loss, regularizer, model : str, or Loss, Penalty, Model
-        Names, or instances with their parameters.
-    loss_param : float, optional
-        The first parameter of a loss given by name, such as δ of the Huber loss.
-    regularizer_params, model_params : mapping, optional
-        The parameters of a regularizer and of a model given by name.
-
-    Returns
-    -------
-    dict
-        ``loss``, ``penalty`` and ``model``.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, or a parameter is not allowed.
-    """
-    chosen = get_loss(loss)
-    if loss_param is not None:
-        if not chosen.params:
-            raise ValueError(f"Loss {chosen.name!r} has no parameter; omit loss_param.")
-        chosen = get_loss(loss, {chosen.params[0].name: loss_param})
-    return {
-        "loss": chosen,
-        "penalty": get_penalty(regularizer, regularizer_params),
-        "model": get_model(model, model_params),
-    }
-
-
 def why_not(
     regularizer: str | Penalty = "ti",
     solver: str | Solver = "auto",
     *,
     loss: str | Loss = "squared",
     model: str | Model = "fm",
-    regularizer_params: Mapping[str, Any] | None = None,
-    model_params: Mapping[str, Any] | None = None,
 ) -> WhyNot | None:
     """Return the reason why a combination is not supported, or None.
 
@@ -119,8 +73,6 @@ def why_not(
     ----------
     regularizer, solver, loss, model : str, or Penalty, Solver, Loss, Model
         Names from the registries, or instances with their parameters; "auto" stands for any solver.
-    regularizer_params, model_params : mapping, optional
-        The parameters of a regularizer and of a model given by name.
 
     Returns
     -------
@@ -131,7 +83,7 @@ def why_not(
     Raises
     ------
     ValueError
-        If a name is unknown, or a parameter is not allowed.
+        If a name is unknown.
 
     Examples
     --------
@@ -141,6 +93,4 @@ def why_not(
     >>> fmviz.why_not("l21", "pcd").code
     'no_entry_view'
     """
-    return why_not_together(
-        get_model(model, model_params), get_penalty(regularizer, regularizer_params), get_loss(loss), solver
-    )
+    return why_not_together(get_model(model), get_penalty(regularizer), get_loss(loss), solver)

@@ -10,9 +10,7 @@ from fmviz.engine.errors import finite_matrix, finite_number, one_of
 from fmviz.engine.penalties import Penalty, get_penalty
 
 
-def prox(
-    name: str | Penalty, P: Any, strength: float, *, algorithm: str | None = None, **params: Any
-) -> np.ndarray:
+def prox(name: str | Penalty, P: Any, strength: float, *, algorithm: str | None = None) -> np.ndarray:
     r"""Apply a proximal operator.
 
     Parameters
@@ -26,8 +24,6 @@ def prox(
     algorithm : {"filter", "sort", "random"}, optional
         For the squared norms and their pairwise parts: our algorithm (the default), or Algorithm 2 or 3 of
         atarashi2021. All three give the same Q.
-    **params
-        The parameters of the regularizer, such as ``axis="rows"`` for TI.
 
     Returns
     -------
@@ -49,7 +45,7 @@ def prox(
     array([[2.],
            [0.]])
     """
-    penalty = get_penalty(name, params)
+    penalty = get_penalty(name)
     if algorithm is not None:
         if not penalty.algorithms:
             raise ValueError(
@@ -62,12 +58,12 @@ def prox(
     return np.asarray(Q).reshape(np.shape(P))
 
 
-def certificate(name: str | Penalty, P: Any, Q: Any, strength: float, **params: Any) -> float:
+def certificate(name: str | Penalty, P: Any, Q: Any, strength: float) -> float:
     r"""Return the optimality residual of Q as a proximal point of P, recomputed from the definition.
 
     Parameters
     ----------
-    name, P, strength, **params
+    name, P, strength
         As for `prox`.
     Q : array_like of the shape of P
         The candidate result.
@@ -91,7 +87,7 @@ def certificate(name: str | Penalty, P: Any, Q: Any, strength: float, **params: 
     >>> round(fmviz.certificate("l1", [3.0, -1.0], [2.3, 0.0], 1.0), 6)  # the minimizer is [2, 0]
     0.1
     """
-    penalty = get_penalty(name, params)
+    penalty = get_penalty(name)
     strength = finite_number("strength", strength, low=0)
     before, after = finite_matrix("P", P), finite_matrix("Q", Q)
     if before.shape != after.shape:
@@ -104,8 +100,8 @@ def certificate(name: str | Penalty, P: Any, Q: Any, strength: float, **params: 
     return float(np.abs(residual).max() / scale)
 
 
-def regularizer_value(name: str | Penalty, P: Any, **params: Any) -> float:
-    """Return Ω(P) for a (d, k) matrix P; `name` and `params` as for `prox`.
+def regularizer_value(name: str | Penalty, P: Any) -> float:
+    """Return Ω(P) for a (d, k) matrix P; `name` as for `prox`.
 
     Examples
     --------
@@ -114,4 +110,4 @@ def regularizer_value(name: str | Penalty, P: Any, **params: Any) -> float:
     >>> fmviz.regularizer_value("l1", P)
     7.0
     """
-    return get_penalty(name, params).value(finite_matrix("P", P))
+    return get_penalty(name).value(finite_matrix("P", P))

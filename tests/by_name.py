@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from inspect import signature
 from typing import Any
 
-from fmviz.choices import bound
 from fmviz.engine import compatibility, drive
 from fmviz.engine.drive import Budget, chosen_solver
 from fmviz.engine.losses import LOSSES
+from fmviz.engine.models import get_model
+from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver, get_solver
 
-_NAMED = tuple(signature(bound).parameters)
 SMOOTH = {name: loss for name, loss in LOSSES.items() if loss.smooth}
 """The losses that solvers minimise as they are; those with kinks are reweighted."""
 LIPSCHITZ = {name: loss for name, loss in SMOOTH.items() if loss.mu() is not None}
@@ -22,9 +22,19 @@ LIPSCHITZ = {name: loss for name, loss in SMOOTH.items() if loss.mu() is not Non
 
 
 def build_problem(X: Any, y: Any, **keywords: Any) -> Problem:
-    """Return the problem; `keywords` are those of `bound` and of `Problem.build`."""
-    named = {name: keywords.pop(name) for name in _NAMED if name in keywords}
-    return Problem.build(X, y, **bound(**named), **keywords)
+    """Return the problem; `keywords` are those of `Problem.build`, and names with their parameters."""
+    return Problem.build(X, y, **values_of(**keywords))
+
+
+def values_of(
+    *, regularizer: Any = "ti", model: Any = "fm", regularizer_params=None, model_params=None, **others: Any
+) -> dict[str, Any]:
+    """Return the keywords of `Problem.build` for names with their parameters."""
+    return {
+        "penalty": get_penalty(regularizer, regularizer_params),
+        "model": get_model(model, model_params),
+        **others,
+    }
 
 
 def make_solver(name: str, problem: Problem, **settings: Any) -> Any:
@@ -33,9 +43,8 @@ def make_solver(name: str, problem: Problem, **settings: Any) -> Any:
 
 
 def best_solver(regularizer: str, **keywords: Any) -> str:
-    """Return what "auto" stands for; `keywords` are those of `bound`."""
-    values = bound(regularizer=regularizer, **keywords)
-    return compatibility.best_solver(Formulation.build(values["model"], values["penalty"], values["loss"]))
+    """Return what "auto" stands for; `keywords` are those of `values_of`, and the loss."""
+    return compatibility.best_solver(Formulation.build(**values_of(regularizer=regularizer, **keywords)))
 
 
 def iterate(
@@ -47,4 +56,5 @@ def iterate(
 ) -> Iterator[Snapshot]:
     """Run; `keywords` are those of `fmviz.engine.drive.iterate` and the solver's own settings."""
     of_run = {name: keywords.pop(name) for name in signature(drive.iterate).parameters if name in keywords}
-    return drive.iterate(problem, chosen_solver(problem, solver, keywords), budget, *stop, **of_run)
+    chosen = get_solver(chosen_solver(problem, solver).name, keywords) if keywords else solver
+    return drive.iterate(problem, chosen, budget, *stop, **of_run)

@@ -15,15 +15,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fmviz.choices import bound
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
 from fmviz.engine.drive import Budget, chosen_solver, for_other_rows, iterate
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
 from fmviz.engine.interactions.weights import PairWeights
+from fmviz.engine.losses import get_loss
 from fmviz.engine.models import ConvexFM, Model
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.schedule import STRENGTHS, strengths_in_words
 from fmviz.engine.snapshot import Reason, Snapshot, Status
@@ -58,7 +59,7 @@ class ModelEstimator(SparseInput, ABC):
     """
 
     # Settings that only some estimators have, with the values that the others pass to the engine.
-    regularizer_params = solver_params = loss_param = random_state = None
+    random_state = None
     lambda_p: Any = 0.0
     lambda_sparse: Any = 0.0
     init_scale: Any = 0.0
@@ -83,16 +84,11 @@ class ModelEstimator(SparseInput, ABC):
 
     def _problem_arguments(self) -> dict[str, Any]:
         """Return the keywords of `Problem.build`, besides the data."""
-        values = bound(
-            self.loss,
-            self._setting("regularizer"),
-            self._model(),
-            loss_param=self.loss_param,
-            regularizer_params=self._mapping("regularizer_params"),
-        )
         strengths = {name: self._setting(name) for name in STRENGTHS}
         return {
-            **values,
+            "loss": get_loss(self.loss),
+            "penalty": get_penalty(self._setting("regularizer")),
+            "model": self._model(),
             "rank": self._setting("rank"),
             **{name: 0.0 if value is None else value for name, value in strengths.items()},
             "fit_linear": self._switch("fit_linear"),
@@ -111,14 +107,6 @@ class ModelEstimator(SparseInput, ABC):
         if value not in (True, False):
             raise ValueError(f"{name} = {value!r} is neither True nor False.")
         return bool(value)
-
-    def _mapping(self, name: str) -> dict[str, Any]:
-        value = getattr(self, name)
-        if value is None:
-            return {}
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{name} = {value!r} must be a dict of parameter names and values, or None.")
-        return dict(value)
 
     def _checked(self, X: Any, *y: Any, reset: bool = True, **checks: Any) -> Any:
         """Return X, or X and y, as arrays of finite numbers."""
@@ -197,16 +185,17 @@ class ModelEstimator(SparseInput, ABC):
 
     def _part_solver(self) -> Solver:
         """Return the solver of `partial_fit`; raise ValueError if there is none."""
-        about, settings = self._problem_arguments(), self._mapping("solver_params")
-        solver = get_solver("psgd" if self.solver == "auto" else self.solver, settings)
+        about = self._problem_arguments()
+        solver = get_solver("psgd" if self.solver == "auto" else self.solver)
         if not solver.takes_parts:
             able = ", ".join(candidate.name for candidate in SOLVERS.values() if candidate.takes_parts)
             raise ValueError(
                 f"partial_fit processes part of the rows at a time, but solver = {solver.name!r} needs all "
                 f"rows at every step; choose one of {able}, or call fit."
             )
-        formulation = Formulation.build(about["model"], about["penalty"], about["loss"], about["rank"])
-        if (reason := solver.why_not(formulation)) is not None:
+        about = self._problem_arguments()
+        names = ("model", "penalty", "loss", "rank")
+        if (reason := solver.why_not(Formulation.build(*(about[name] for name in names)))) is not None:
             raise ValueError(reason)
         return solver
 
@@ -218,7 +207,7 @@ class ModelEstimator(SparseInput, ABC):
         """
 
     def _chosen_solver(self, problem: Problem) -> Solver:
-        return chosen_solver(problem, self.solver, self._mapping("solver_params"))
+        return chosen_solver(problem, self.solver)
 
     def _cold_start(self, problem: Problem, size: Any, rng: np.random.Generator) -> Parameters:
         return problem.start(size, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,7 @@ class _CrossValidated:
     # Settings of estimators without validation, which are chosen here or unused.
     model, augment = "fm", False
     lambda_w = lambda_p = lambda_sparse = init_scale = None
-    solver_params = callback = None
+    callback = None
     start = "informed"
     warm_start = early_stopping = False
     _groups: Any = None
@@ -136,7 +136,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
 
     Parameters
     ----------
-    rank, loss, loss_param, regularizer, regularizer_params, solver
+    rank, loss, regularizer, solver
         As for `FactorizationMachineRegressor`.
     cv : int, splitter of scikit-learn or iterable of (train, test), optional
         The folds; by default five, or for 5,000 rows or more a single held-out quarter.
@@ -183,9 +183,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
         rank: int = 10,
         *,
         loss: str | Loss = "squared",
-        loss_param: float | None = None,
         regularizer: str | Penalty = "auto",
-        regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         cv: int | Iterable[tuple[np.ndarray, np.ndarray]] | None = None,
         one_se: bool = False,
@@ -212,7 +210,7 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
         As for `FactorizationMachineClassifier`; it is also the validation loss.
     class_weight
         As for `FactorizationMachineClassifier`.
-    rank, loss_param, regularizer, regularizer_params, solver, cv, one_se, scoring, n_jobs, fit_linear
+    rank, regularizer, solver, cv, one_se, scoring, n_jobs, fit_linear
         As for `FactorizationMachineRegressorCV`; folds are stratified.
     fit_intercept, standardize, max_iter, tol, random_state, verbose, dtype
         As for `FactorizationMachineRegressorCV`.
@@ -241,10 +239,8 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
         rank: int = 10,
         *,
         loss: str | Loss = "logistic",
-        loss_param: float | None = None,
         class_weight: Weights | None = None,
         regularizer: str | Penalty = "auto",
-        regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
         cv: int | Iterable[tuple[np.ndarray, np.ndarray]] | None = None,
         one_se: bool = False,

@@ -104,7 +104,7 @@ class _FactorizationMachine(ModelEstimator):
         solver = super()._chosen_solver(problem)
         if not self._informed():
             return solver
-        if problem.model.plain and self.solver == "auto" and not self._mapping("solver_params"):
+        if problem.model.plain and self.solver == "auto":
             solver = get_solver(solver.name, quick_settings(solver.name))
         return informed_solver(solver, problem)
 
@@ -169,20 +169,16 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         learned and penalized like all others: one turns ⟨p_s, x⟩^m into (γ_s + ⟨p_s, x⟩)^m, and m − 1 turn
         A^m into a weighted sum of A^1, …, A^m (blondel2016, Section 8).
     loss : str or Loss, default="squared"
-        "squared" or "huber"; "poisson" for counts.
-    loss_param : float, optional
-        The parameter of the loss: δ of "huber", 1 by default.
+        A name, "squared", "huber", or "poisson" for counts, or an instance from `fmviz.losses`, such as
+        ``Huber(1.5)`` with δ = 1.5 instead of 1.
     regularizer : str or Penalty, default="auto"
-        Ω, a name from `fmviz.list_regularizers` or an instance such as ``TI(axis="rows")``; "l2" gives a
-        canonical factorization machine. "auto" is "ti" for "fm", "omega_ti" for HigherOrder and
-        "all_subsets", "l2" for PolynomialNetwork, Lifted and "convex", and "l1" for "quadratic";
-        `fmviz.why_not` checks whether a model supports it.
-    regularizer_params : dict, optional
-        The parameters of the regularizer, such as ``{"axis": "rows"}`` for TI.
+        Ω, a name from `fmviz.list_regularizers` or an instance from `fmviz.penalties`, such as
+        ``TI(axis="rows")``; "l2" gives a canonical factorization machine. "auto" is "ti" for "fm", "omega_ti"
+        for HigherOrder and "all_subsets", "l2" for PolynomialNetwork, Lifted and "convex", and "l1" for
+        "quadratic"; `fmviz.why_not` checks whether a model supports it.
     solver : str or Solver, default="auto"
-        A name from `fmviz.list_solvers`; "auto" selects the recommended one for model and regularizer.
-    solver_params : dict, optional
-        The parameters of the solver.
+        A name from `fmviz.list_solvers`, or an instance from `fmviz.solvers`, such as ``PCD(revive=True)``;
+        "auto" selects the recommended one for model and regularizer.
     lambda_w, lambda_p, lambda_sparse : float, optional
         λ_w, λ_p and λ, all ≥ 0. By default they are derived from the data, independently of units: λ_w is
         that of ridge regression if ⟨w, x⟩ and the noise are of equal size. For "fm", λ_p is 0.02 of the λ_p
@@ -339,11 +335,8 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         model: str | Model = "fm",
         augment: bool = False,
         loss: str | Loss = "squared",
-        loss_param: float | None = None,
         regularizer: str | Penalty = "auto",
-        regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
-        solver_params: Mapping[str, Any] | None = None,
         lambda_w: float | None = None,
         lambda_p: float | None = None,
         lambda_sparse: float | None = None,
@@ -379,7 +372,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     class_weight : dict or "balanced", optional
         The weights of the classes: a number for each label, or with "balanced" inversely proportional to
         the number of rows. They are multiplied by `sample_weight`.
-    rank, model, augment, loss_param, regularizer, regularizer_params, solver, solver_params, lambda_w
+    rank, model, augment, regularizer, solver, lambda_w
         As for `FactorizationMachineRegressor`.
     lambda_p, lambda_sparse, start, fit_linear, fit_intercept, standardize, init_scale, max_iter, tol
         As for `FactorizationMachineRegressor`.
@@ -412,12 +405,9 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
         model: str | Model = "fm",
         augment: bool = False,
         loss: str | Loss = "logistic",
-        loss_param: float | None = None,
         class_weight: Weights | None = None,
         regularizer: str | Penalty = "auto",
-        regularizer_params: Mapping[str, Any] | None = None,
         solver: str | Solver = "auto",
-        solver_params: Mapping[str, Any] | None = None,
         lambda_w: float | None = None,
         lambda_p: float | None = None,
         lambda_sparse: float | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias, cast
 
@@ -154,10 +153,9 @@ class RobustFMRegressor(_Robust, ModelRegressor):
     lambda_w, lambda_spectrum : float or "auto", default="auto"
         λ_w and λ_Z, both ≥ 0. "auto" sets λ_Z such that all eigenvalues that are not free are 0, and a λ_w
         with little shrinkage.
-    solver : str, default="auto"
-        "two_stage" or "incremental_svd"; "auto" selects the latter for more than 61 features.
-    solver_params : dict, optional
-        The parameters of the solver, such as ``{"rounds": 500}``.
+    solver : str or Solver, default="auto"
+        "two_stage" or "incremental_svd", or an instance, such as ``fmviz.solvers.TwoStage(rounds=500)``;
+        "auto" selects the latter for more than 61 features.
     max_iter : int, default=50
         The maximum number of epochs.
     tol : float, default=1e-3
@@ -228,7 +226,6 @@ class RobustFMRegressor(_Robust, ModelRegressor):
         lambda_w: float | str = "auto",
         lambda_spectrum: float | str = "auto",
         solver: str | Solver = "auto",
-        solver_params: Mapping[str, Any] | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
         standardize: bool | str = "auto",
@@ -264,7 +261,7 @@ class RobustFMClassifier(_Robust, ModelClassifier):
         ε₂; "auto" is 2, which excludes rows with yf < −1.
     class_weight : dict or "balanced", optional
         As for `FactorizationMachineClassifier`.
-    rank, cap_spectrum, lambda_w, lambda_spectrum, solver, solver_params, fit_linear, fit_intercept
+    rank, cap_spectrum, lambda_w, lambda_spectrum, solver, fit_linear, fit_intercept
         As for `RobustFMRegressor`.
     standardize, max_iter, tol, warm_start, early_stopping, validation_fraction, n_iter_no_change
         As for `RobustFMRegressor`.
@@ -303,7 +300,6 @@ class RobustFMClassifier(_Robust, ModelClassifier):
         lambda_spectrum: float | str = "auto",
         class_weight: Weights | None = None,
         solver: str | Solver = "auto",
-        solver_params: Mapping[str, Any] | None = None,
         fit_linear: bool = True,
         fit_intercept: bool = True,
         standardize: bool | str = "auto",

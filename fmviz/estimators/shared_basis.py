@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import Budget, chosen_solver
+from fmviz.engine.drive import Budget
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.losses import Loss
-from fmviz.engine.models import Model, get_model
+from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.output_layer import largest_strength
-from fmviz.engine.solvers import Solver, get_solver
+from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 from fmviz.engine.target import Target
 
@@ -34,8 +33,7 @@ class _SharedBasis(ModelEstimator):
     _merges_rows = True
 
     def _model(self) -> Model:
-        radius = 0.0 if self.radius is None else self.radius
-        return get_model("shared_basis", {"kernel": self.kernel, "radius": radius})
+        return SharedBasis(kernel=self.kernel, radius=0.0 if self.radius is None else self.radius)
 
     def _setting(self, name: str) -> Any:
         if name == "regularizer":
@@ -59,13 +57,6 @@ class _SharedBasis(ModelEstimator):
                 scaled = replace(problem, penalty=OUTPUT_PENALTIES["l1_l2"])
             problem = problem.at(lambda_sparse=STRENGTH_SHARE * largest_strength(scaled))
         return problem, 0.0
-
-    def _chosen_solver(self, problem: Problem) -> Solver:
-        refit = one_of("refit", self.refit, ("output", "full"))
-        solver = chosen_solver(problem, self.solver)
-        if isinstance(self.solver, Solver) or "refit" not in solver.settings:
-            return super()._chosen_solver(problem)
-        return get_solver(solver.name, {"refit": refit, **self._mapping("solver_params")})
 
     def _attributes(self, parameters: Parameters) -> dict[str, Any]:
         d, live = self.n_features_in_, parameters["V"].any(axis=1)
@@ -101,15 +92,12 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
     penalty : {"l1_l2", "l1", "l1_linf", "l2"}, default="l1_l2"
         Ω(V): Σ_r ‖v_r‖₂, with which outputs share bases; Σ|v_rc|, with which they do not; Σ_r max_c|v_rc|;
         or ‖V‖², with `rank` bases from random directions.
-    refit : {"output", "full"}, default="output"
-        Whether to refit only V, or the bases as well, after bases are added. "full" takes longer but needs
-        fewer bases.
     loss : str or Loss, default="squared"
         A loss of one number, summed over the targets.
-    solver : str, default="auto"
-        "conditional_gradient" (also "auto") or "projected_gradient".
-    solver_params : dict, optional
-        The parameters of the solver, such as ``{"bases": 1, "selection": "refine"}``.
+    solver : str or Solver, default="auto"
+        "conditional_gradient" (also "auto") or "projected_gradient", or an instance, such as
+        ``fmviz.solvers.ConditionalGradient(refit="full")``, which refits the bases as well after bases are
+        added; it takes longer but needs fewer bases.
     lambda_w, lambda_sparse : float, optional
         λ_w and λ, both ≥ 0. By default they are derived from the data: λ_w as in the other estimators, and
         λ as 0.01 of λ_max, the smallest λ at which V = 0.
@@ -172,10 +160,8 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
         kernel: str = "polynomial",
         augment: bool = False,
         penalty: str = "l1_l2",
-        refit: str = "output",
         loss: str | Loss = "squared",
         solver: str | Solver = "auto",
-        solver_params: Mapping[str, Any] | None = None,
         lambda_w: float | None = None,
         lambda_sparse: float | None = None,
         radius: float | None = None,
@@ -220,7 +206,7 @@ class SharedBasisClassifier(_SharedBasis, ModelClassifier):
         The multiclass form of the loss; for two classes and for labels, "logistic" or "squared_hinge".
     class_weight : dict or "balanced", optional
         As for `FactorizationMachineClassifier`; not for several labels.
-    rank, kernel, augment, penalty, refit, solver, solver_params, lambda_w, lambda_sparse, radius
+    rank, kernel, augment, penalty, solver, lambda_w, lambda_sparse, radius
         As for `SharedBasisRegressor`.
     fit_linear, fit_intercept, standardize, max_iter, tol, warm_start, early_stopping, validation_fraction
         As for `SharedBasisRegressor`.
@@ -255,11 +241,9 @@ class SharedBasisClassifier(_SharedBasis, ModelClassifier):
         kernel: str = "polynomial",
         augment: bool = False,
         penalty: str = "l1_l2",
-        refit: str = "output",
         loss: str | Loss = "logistic",
         class_weight: Weights | None = None,
         solver: str | Solver = "auto",
-        solver_params: Mapping[str, Any] | None = None,
         lambda_w: float | None = None,
         lambda_sparse: float | None = None,
         radius: float | None = None,

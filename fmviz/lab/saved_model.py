@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -15,7 +14,7 @@ from fmviz.checked import checked
 from fmviz.engine.arrays import UNREADABLE, Arrays
 from fmviz.engine.design import Design
 from fmviz.engine.losses import Loss, get_loss, loss_of_outputs
-from fmviz.engine.models import get_model
+from fmviz.engine.models import Model, get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.files import read_input
@@ -46,6 +45,7 @@ class _About:
     averaged: _Averaged | None = None
     base: Literal["auto", "0", "1"] = "auto"
     group: str = ""
+    loss_params: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +56,8 @@ class SavedModel:
     ----------
     parameters : Parameters
         The fitted parameters.
-    model : str
-        A key of `fmviz.engine.models.MODELS`.
-    model_params : mapping
-        The parameters of the model.
+    model : Model
+        The model.
     target : Target
         The encoding of the target.
     feature_names : tuple of str
@@ -70,8 +68,8 @@ class SavedModel:
         Posterior samples used for prediction instead of `parameters`, if they predict better.
     base : {"auto", "0", "1"}
         The index of the first feature of a libsvm file.
-    loss : str
-        A key of `fmviz.engine.losses.LOSSES`; empty for posterior samples.
+    loss : Loss or None
+        The loss; None if it is unknown.
     group : str
         The group column of splits of the training data; empty without one.
 
@@ -91,18 +89,17 @@ class SavedModel:
     >>> own = encode(Source(recipe.reading, table), recipe)
     >>> experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0)
     >>> end = prepare(Dataset.of_table(own, "houses", "Houses"), experiment, own.rows).end()
-    >>> model = SavedModel(end.parameters, "fm", own.target, ("size",), own.encoder)
+    >>> model = SavedModel(end.parameters, experiment.model, own.target, ("size",), own.encoder)
     >>> model.predict(pd.DataFrame({"size": [5.0]})).round(3)
     array([100.])
     """
 
     parameters: Parameters
-    model: str
+    model: Model
     target: Target
     feature_names: tuple[str, ...]
     encoder: TableEncoder | None = None
-    model_params: Mapping[str, Any] = field(default_factory=dict)
-    loss: str = ""
+    loss: Loss | None = None
     averaged: Posterior | None = None
     base: str = "auto"
     group: str = ""
@@ -110,9 +107,10 @@ class SavedModel:
     def save(self, path: str | Path | IO[bytes]) -> None:
         """Write an NPZ file with the parameters, and all other fields as JSON in ``about``."""
         about = {
-            "model": self.model,
-            "model_params": dict(self.model_params),
-            "loss": self.loss,
+            "model": self.model.name,
+            "model_params": self.model.settings,
+            "loss": "" if self.loss is None else self.loss.name,
+            "loss_params": {} if self.loss is None else self.loss.settings,
             "target": self.target.to_dict(),
             "feature_names": list(self.feature_names),
             "encoding": None if self.encoder is None else self.encoder.to_dict(),
@@ -134,14 +132,14 @@ class SavedModel:
         try:
             arrays = Arrays(data)
             about = checked(_About, json.loads(str(arrays["about"])))
+            model = get_model(about.model, about.model_params)
             read = cls(
-                _read_parameters(arrays, about),
-                about.model,
+                _read_parameters(arrays, about, model),
+                model,
                 Target.from_dict(about.target),
                 about.feature_names,
                 None if about.encoding is None else TableEncoder.from_dict(about.encoding),
-                about.model_params,
-                about.loss,
+                get_loss(about.loss, about.loss_params) if about.loss else None,
                 _read_samples(arrays, about),
                 about.base,
                 about.group,
@@ -159,10 +157,7 @@ class SavedModel:
     def _check(self) -> None:
         """Raise ValueError if model, features, target and samples are inconsistent."""
         n_outputs, names = self.target.engine.n_outputs, self.feature_names
-        if self.loss:
-            get_loss(self.loss)
-        model = get_model(self.model, self.model_params)
-        if (m := model.n_outputs_of(self.parameters)) != n_outputs:
+        if (m := self.model.n_outputs_of(self.parameters)) != n_outputs:
             raise ValueError(f"it has {m:,} outputs, and the target {self.target.name!r} {n_outputs:,}")
         if self.encoder is not None and self.encoder.get_feature_names_out().tolist() != list(names):
             raise ValueError("the features of its columns are not those of the model")
@@ -204,16 +199,14 @@ class SavedModel:
     @property
     def criterion(self) -> Loss | None:
         """The loss of the scores, for all outputs of a joint fit; None for posterior samples."""
-        if not self.loss or self.averaged is not None:
+        if self.loss is None or self.averaged is not None:
             return None
-        loss = get_loss(self.loss)
-        together = get_model(self.model, self.model_params).multi_output
-        return loss_of_outputs(loss, self.target.engine) if together else loss
+        return loss_of_outputs(self.loss, self.target.engine) if self.model.multi_output else self.loss
 
     def _scored(self, X: Any) -> np.ndarray:
         if self.averaged is not None:
             return self.averaged.scores(X)
-        return get_model(self.model, self.model_params).scores(Design(X), self.parameters)
+        return self.model.scores(Design(X), self.parameters)
 
     def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
         """Return scores, shape (N,) or (N, m), NaN in rows with a missing value, and notes on the rows.
@@ -232,11 +225,10 @@ class SavedModel:
         return all_scores, list(encoded.notes)
 
 
-def _read_parameters(arrays: Arrays, about: _About) -> Parameters:
+def _read_parameters(arrays: Arrays, about: _About, model: Model) -> Parameters:
     """Return the parameters of a file; ValueError unless they fit its model and are finite."""
     shapes = {name: shape for name, shape in arrays.shapes.items() if name != "about"}
     shapes = {name: shape for name, shape in shapes.items() if not name.startswith(_SAMPLES)}
-    model = get_model(about.model, about.model_params)
     model.check_shapes(shapes, d=len(about.feature_names))
     parameters = parameters_of({name: arrays[name] for name in shapes})
     if not parameters.finite():

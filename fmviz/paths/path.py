@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, ClassVar, Literal
@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from fmviz.choices import bound
 from fmviz.engine.design import Design
 from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
@@ -33,7 +32,7 @@ _INIT_SCALE = 0.01
 # The number of sweeps between extrapolations, for solvers that extrapolate.
 _ANDERSON = 5
 # Parameters of `Problem.build` that are not passed by keyword.
-_GIVEN = ("X", "y", "lambda_sparse", "loss", "penalty", "model")
+_GIVEN = ("X", "y", "lambda_sparse", "penalty")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +96,12 @@ def iterate_path(
     random_state: Any = None,
     validation: tuple[Any, Any] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-    **solver_params: Any,
 ) -> Iterator[PathPoint]:
     """Yield the fit at every λ; see `regularization_path`.
 
-    A solver given by name runs 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`) if supported,
-    unless `solver_params` override this. `start` may be the parameters from which cold fits, and the first
-    fit of every warm path, start; the solver is then unchanged.
+    A solver given by name runs 10 `active_sweeps` and extrapolates every 5 sweeps (`anderson`) if supported;
+    an instance, such as ``PCD(anderson=0)``, keeps its settings. `start` may be the parameters from which
+    cold fits, and the first fit of every warm path, start; the solver is then unchanged.
 
     Examples
     --------
@@ -126,7 +124,7 @@ def iterate_path(
         one_of("orders", order, ORDERS)
     held_out = None if validation is None else problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
-    method = path_solver(problem, solver, solver_params)
+    method = path_solver(problem, solver)
     # Every cold fit, and the first fit of every warm path, starts from it.
     first, method = start_and_solver(problem, start, init_scale, rng, method)
     return _path(problem, strengths, orders, method, budget, first, start, rng, held_out, should_stop)
@@ -158,12 +156,12 @@ def onwards(problem: Formulation) -> Order:
     return "up" if problem.penalty.saddles is None else "down"
 
 
-def path_solver(problem: Formulation, solver: str | Solver, given: Mapping[str, Any] | None = None) -> Solver:
+def path_solver(problem: Formulation, solver: str | Solver) -> Solver:
     """Return a solver unchanged, or create it by name with settings that suit warm starts."""
     if isinstance(solver, Solver):
-        return get_solver(solver, given)
+        return solver
     name = chosen_solver(problem, solver).name
-    return get_solver(name, quick_settings(name, anderson=_ANDERSON) | dict(given or {}))
+    return get_solver(name, quick_settings(name, anderson=_ANDERSON))
 
 
 def _path(
@@ -249,9 +247,8 @@ def regularization_path(
         As for `fmviz.FactorizationMachineRegressor`: strengths refer to the scaled columns.
     **problem
         The other parameters of the objective: ``loss``, ``regularizer`` and ``model`` (names or instances
-        such as ``TI(axis="rows")``), their parameters if given by name (``loss_param``,
-        ``regularizer_params``, ``model_params``), ``rank``, ``lambda_w``, ``lambda_p``, ``fit_linear``,
-        ``fit_intercept`` and ``sample_weight``.
+        such as ``TI(axis="rows")``), ``rank``, ``lambda_w``, ``lambda_p``, ``fit_linear``, ``fit_intercept``
+        and ``sample_weight``.
 
     Returns
     -------
@@ -379,8 +376,7 @@ def checked_strengths(name: str, given: Any) -> set[float]:
 
 def problem_of(X: Any, y: Any, standardize: Any, problem: dict[str, Any]) -> tuple[Problem, Scale]:
     """Build a problem and its scale from keywords; raise ValueError for unknown ones."""
-    named = list(signature(bound).parameters)
-    known = [*named, *(name for name in signature(Problem.build).parameters if name not in _GIVEN)]
+    known = ["regularizer", *(name for name in signature(Problem.build).parameters if name not in _GIVEN)]
     if "lambda_sparse" in problem:
         raise ValueError(
             f"lambda_sparse = {problem['lambda_sparse']!r} varies along a path: pass the strengths as "
@@ -388,9 +384,7 @@ def problem_of(X: Any, y: Any, standardize: Any, problem: dict[str, Any]) -> tup
         )
     for name in problem:
         one_of("keyword", name, known)
-    given = dict(problem)
-    built = Problem.build(
-        X, y, **bound(**{name: given.pop(name) for name in named if name in given}), **given
-    )
+    given = {"penalty" if name == "regularizer" else name: value for name, value in problem.items()}
+    built = Problem.build(X, y, **given)
     scale = Scale.of_problem(built, standardize)
     return scale.apply_to(built), scale

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from by_name import build_problem
@@ -66,7 +68,9 @@ def test_operator_is_the_loop_and_never_worse_than_its_input(name, rng):
 def test_more_steps_come_near_the_convex_optimum(name):
     # For strength < 1 the operator's problem is convex; without a change of sign it has a gradient.
     P = np.abs(np.random.default_rng(3).normal(size=(6, 3))) + 0.5
-    few, many = (fmviz.prox(name, P, 0.05, prox_steps=n, prox_step=0.5) for n in (20, 3000))
+    few, many = (
+        fmviz.prox(replace(PENALTIES[name], prox_steps=n, prox_step=0.5), P, 0.05) for n in (20, 3000)
+    )
     assert fmviz.certificate(name, P, many, 0.05) < 1e-6
     assert 1e-6 < fmviz.certificate(name, P, few, 0.05) < 1.0
     assert objective(name, many, P, 0.05) <= objective(name, few, P, 0.05)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from signatures import signatures
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import fmviz
-from fmviz.choices import bound
 from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import WhyNot
 from fmviz.engine.losses import LOSSES, Huber, Squared, get_loss
@@ -128,9 +128,8 @@ def test_lists_become_tuples(given, value):
             lambda: get_solver(PCD(anderson=5), {"order": "columns"}),
             r"PCD\(anderson=5\) already has .* omit order",
         ),
-        (lambda: bound(loss=Huber(2), loss_param=3.0), r"Huber\(delta=2.0\) already has parameters"),
-        (lambda: fmviz.prox(TI(), X, 0.1, axis="rows"), r"TI\(axis='columns'\) already has parameters"),
-        (lambda: fmviz.why_not(TI(), regularizer_params={"axis": "rows"}), "omit axis"),
+        (lambda: fmviz.prox(TI, X, 0.1), r"TI is a class.* Pass an instance: TI\("),
+        (lambda: fmviz.why_not(TI), r"TI is a class.* Pass an instance: TI\("),
     ],
 )
 def test_what_is_not_known_or_allowed_is_named_with_a_way_out(make, words):
@@ -166,17 +165,20 @@ def test_estimators_take_values_and_can_be_cloned():
     )
     named = fmviz.FactorizationMachineRegressor(
         rank=2,
-        regularizer="ti",
-        regularizer_params={"axis": "rows"},
-        loss="huber",
-        loss_param=0.5,
-        solver="pcd",
-        solver_params={"order": "features"},
+        regularizer=get_penalty("ti", {"axis": "rows"}),
+        loss=get_loss("huber", {"delta": 0.5}),
+        solver=get_solver("pcd", {"order": "features"}),
         max_iter=3,
         tol=0.0,
     )
+    assert machine.get_params() == named.get_params() == pickle.loads(pickle.dumps(machine)).get_params()
+    assert all(words in repr(machine) for words in ("loss=Huber(delta=0.5)", "solver=PCD(order='features')"))
     first, other = (clone(each).set_params(random_state=0).fit(X, Y) for each in (machine, named))
     assert np.array_equal(first.P_, other.P_)
+    choices = {"regularizer": ["l1", TI(axis="rows")], "solver": [PCD(), APGD(step=0.5)]}
+    search = GridSearchCV(first, choices, cv=2).fit(X, Y)
+    assert search.best_params_.items() <= search.best_estimator_.get_params().items()
+    assert [list(values) for values in search.param_grid.values()] == [*choices.values()]
 
 
 @dataclass(frozen=True)

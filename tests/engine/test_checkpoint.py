@@ -11,6 +11,7 @@ from small_data import assert_resumable
 from fmviz.choices import why_not
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.drive import Budget
+from fmviz.engine.models import get_model
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import SOLVERS
 
@@ -39,7 +40,7 @@ def cases():
         weights = model in ("qr", "convex_fm")  # Their penalty is no choice.
         for solver in SOLVERS:
             for regularizer in ("l2",) if weights else ("l2", "ti", "cs", "omega_ti", "omega_star"):
-                if why_not(regularizer, solver, model=model, model_params=model_params) is None:
+                if why_not(regularizer, solver, model=get_model(model, model_params)) is None:
                     more = SECOND_ORDER.get(solver, ()) if model == "fm" else ()
                     for own in (*OWN.get(solver, ({},)), *more):
                         yield model, model_params, solver, regularizer, own

@@ -14,7 +14,7 @@ from fmviz.choices import list_models, why_not
 from fmviz.engine.compatibility import cost_note
 from fmviz.engine.losses import Huber
 from fmviz.engine.models import MODELS, get_model
-from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties import PENALTIES, get_penalty
 from fmviz.engine.problem import Formulation
 from fmviz.engine.solvers import SOLVERS
 
@@ -74,7 +74,7 @@ FITTED, A3 = {"kernel": "anova", "degree": 3}, {"kernel": "anova", "degree": 3, 
     ],
 )
 def test_reasons_have_a_code(regularizer, solver, model, params, code):
-    reason = why_not(regularizer, solver, model=model, model_params=params)
+    reason = why_not(regularizer, solver, model=get_model(model, params))
     assert getattr(reason, "code", None) == code
     assert reason is None or reason.endswith(".")
 
@@ -112,11 +112,11 @@ def test_auto_finds_a_solver_for_whatever_can_be_run():
 def test_no_reason_recommends_a_solver_that_refuses():
     labels = {solver.label: name for name, solver in SOLVERS.items()}
     for (regularizer, params), solver in product(READINGS, SOLVERS):
-        reason = why_not(regularizer, solver, regularizer_params=params)
+        reason = why_not(get_penalty(regularizer, params), solver)
         assert reason is None or reason.endswith(".")
         named = re.split(r"\W+", reason.rsplit("Use ", 1)[1]) if reason and "Use " in reason else []
         takers = [labels[word] for word in named if word in labels]
-        reasons = [why_not(regularizer, name, regularizer_params=params) for name in takers]
+        reasons = [why_not(get_penalty(regularizer, params), name) for name in takers]
         assert not takers or None in reasons, (regularizer, solver, reason)
 
 

@@ -15,7 +15,7 @@ from small_data import STORAGES, agree, pairs, stored, table, target
 
 from fmviz.choices import why_not
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties import PENALTIES, get_penalty
 from fmviz.engine.solvers.stochastic.psgd import SCHEDULES, batch_size, step_sizes
 
 READINGS = [(r, {}) for r in PENALTIES] + [("ti", {"axis": "rows"})]
@@ -36,7 +36,7 @@ def cases(*solvers: str) -> list:
     return [
         (name, params, solver)
         for (name, params), solver in product(READINGS, solvers)
-        if why_not(name, solver, regularizer_params=params) is None
+        if why_not(get_penalty(name, params), solver) is None
     ]
 
 

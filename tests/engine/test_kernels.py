@@ -21,7 +21,7 @@ from fmviz.engine import counting
 from fmviz.engine._jit import _identity, python_version
 from fmviz.engine.design import Design
 from fmviz.engine.losses import scalar
-from fmviz.engine.models import factorization_machine, pairs
+from fmviz.engine.models import factorization_machine, get_model, pairs
 from fmviz.engine.models.columns import AllSubsets, Anova, anova, subsets
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES, powers
@@ -355,7 +355,7 @@ def test_settings_never_recompile(model):
         ("mb_katyusha", {"eta0": 0.01, "batch_size": 2}),
     ):
         dense = own.get("operator") == "dense" and model != FM  # for pairs only
-        if dense or why_not("l2", solver, model=model[0], model_params=model[1]) is not None:
+        if dense or why_not("l2", solver, model=get_model(*model)) is not None:
             continue
         before = None
         for lam, rank in ((0.5, 3), (0.0, 1), (1, 2), (np.float32(0.25), 2), (2**-7, 1)):

@@ -12,7 +12,7 @@ from fmviz.choices import why_not
 from fmviz.engine.certificates.stationarity import stationarity
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.penalties import PENALTIES
+from fmviz.engine.penalties import PENALTIES, get_penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason, Snapshot
 from fmviz.engine.solvers import SOLVERS, get_solver
@@ -73,7 +73,7 @@ def test_all_solvers_meet_from_a_common_start(regularizer, params, loss, weighte
     )
     ends = {}
     for solver in SOLVERS:
-        if why_not(regularizer, solver, loss=loss, regularizer_params=params) is None:
+        if why_not(get_penalty(regularizer, params), solver, loss=loss) is None:
             snapshots = run(problem, solver, start, 1_000 if solver in STOCHASTIC else 5_000)
             assert max(s.objective for s in snapshots) == snapshots[0].objective, solver
             assert snapshots[-1].status.reason is not Reason.DIVERGED

@@ -7,7 +7,7 @@ from by_name import build_problem
 from oracles import slow_fm
 from small_data import target
 
-from fmviz.engine.losses import LOSSES
+from fmviz.engine.losses import LOSSES, Huber
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 
@@ -64,7 +64,7 @@ def test_objective_is_the_definition(loss, regularizer, weights):
         ({"lambda_p": -1}, "lambda_p = -1 is out of range"),
         ({"lambda_w": float("nan")}, "lambda_w = nan"),
         ({"lambda_sparse": "big"}, "lambda_sparse = 'big'"),
-        ({"loss_param": 2.0}, "has no parameter; omit loss_param"),
+        ({"loss": Huber}, "loss = Huber is a class"),
         ({"regularizer_params": {"axes": "rows"}}, "no parameter 'axes'"),
         ({"regularizer_params": {"axis": "diagonal"}}, "axis = 'diagonal'"),
         ({"sample_weight": -Y}, "sample_weight"),

@@ -12,6 +12,7 @@ from small_data import table
 
 from fmviz.choices import why_not
 from fmviz.engine.drive import Budget
+from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
@@ -39,7 +40,7 @@ RUNS = [
     for case, (model, params) in MODELS.items()
     for regularizer in PENALTIES
     for solver in SOLVERS
-    if why_not(regularizer, solver, model=model, model_params=params) is None
+    if why_not(regularizer, solver, model=get_model(model, params)) is None
 ]
 ALL_AT_ONCE = ("pgd", "apgd", "nmapgd", "subgd", "lbfgs")
 STOCHASTIC = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")

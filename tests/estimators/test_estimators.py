@@ -22,6 +22,7 @@ from sklearn_checks import own_checks
 import fmviz
 from fmviz.engine.models import ConvexFM, HigherOrder, Lifted, PolynomialNetwork
 from fmviz.engine.schedule import STRENGTHS
+from fmviz.engine.solvers import PCD, PSGD
 from fmviz.engine.target import Target
 
 RNG = np.random.default_rng(0)
@@ -392,9 +393,9 @@ WRONG = {
         ({"regularizer": "l21", "solver": "pcd"}, "Use PBCD"),
         ({"loss": "logistic"}, "needs labels -1"),
         ({"init_scale": -1.0}, "init_scale"),
-        ({"solver_params": {"speed": 1}}, "no parameter 'speed'"),
-        ({"regularizer_params": {"axis": "x"}}, "axis = 'x'"),
-        ({"regularizer_params": "axis"}, "must be a dict"),
+        ({"solver": PCD}, "solver = PCD is a class.* Pass an instance"),
+        ({"regularizer": {"axis": "rows"}}, "regularizer = .*is not known"),
+        ({"loss": 2.0}, "loss = 2.0 is not known"),
         ({"callback": 3}, "must be a function"),
         ({"fit_linear": "no"}, "neither True nor False"),
         ({"warm_start": "no"}, "neither True nor False"),
@@ -408,8 +409,8 @@ WRONG = {
         ({"init_scale": 0.1}, r"init_scale = 0.1 does not apply .* starts from 0"),
         ({"regularizer": "ti"}, "is a function only of W"),
         ({"solver": "pcd"}, "only on the eigenvalues"),
-        ({"solver_params": {"bases": 0}}, "bases = 0"),
-        ({"solver_params": 3}, "must be a dict"),
+        ({"solver": 3}, "solver = 3 is not known"),
+        ({"solver": PCD(anderson=5)}, "only on the eigenvalues"),
     ],
     "quadratic": [
         ({"lambda_p": -1.0}, "lambda_p = -1"),
@@ -560,9 +561,8 @@ def test_orders_beyond_the_number_of_features_are_left_out():
         assert machine.fit(X[:, :d], Y).used_interactions_.keys() == orders
     # With M − 1 dummy features there are enough.
     assert MACHINE(model=SHARED, augment=True, max_iter=3).fit(X[:, :2], Y).w_.size == 2
-    problem = {"model": "expansion", "model_params": {"kernel": "anova", "degree": 3, "coefficients": "ones"}}
     with pytest.raises(ValueError, match=r"degree 3, but the data have only 2 .* Choose degree = 2 or less"):
-        build_problem(X[:, :2], Y, regularizer="l2", **problem)
+        build_problem(X[:, :2], Y, regularizer="l2", model=PolynomialNetwork(3, "anova", "ones"))
 
 
 def test_an_overflow_names_its_cause_and_a_way_out():
@@ -572,9 +572,8 @@ def test_an_overflow_names_its_cause_and_a_way_out():
     fitted = MACHINE(2, model="all_subsets", init_scale=0.3, random_state=0).fit(X[:, :5], TRIPLE)
     with pytest.raises(ValueError, match="overflows"):
         fitted.predict(X[:, :5] * 1e100)
-    too_long = {"eta0": 1e6, "monotone": False}
     with pytest.warns(ConvergenceWarning, match="Diverged"):
-        clone(CASES["fm"]).set_params(solver="psgd", solver_params=too_long).fit(X, Y)
+        clone(CASES["fm"]).set_params(solver=PSGD(eta0=1e6, monotone=False)).fit(X, Y)
     machine = fmviz.FactorizationMachineClassifier(rank=2, random_state=0, lambda_sparse=0.0).fit(X, Y > 0)
     with pytest.raises(ValueError, match="whose square overflows"):
         machine.predict_proba(X * 1e200)

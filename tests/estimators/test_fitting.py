@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold
 
 import fmviz
 from fmviz.engine.models import Lifted, PolynomialNetwork
-from fmviz.engine.solvers import SOLVERS
+from fmviz.engine.solvers import GCD, PSGD, SOLVERS, get_solver
 from fmviz.engine.target import Target
 from fmviz.estimators.fitting import merged_rows
 
@@ -45,7 +45,7 @@ def on(solver: str, **settings):
         return fmviz.FactorizationMachineRegressor(model="quadratic", solver=solver, tol=0.0, **settings)
     if solver == "gcd":
         return fmviz.FactorizationMachineRegressor(
-            3, model="convex", solver_params={"bases": 1}, tol=0.0, **settings
+            3, model="convex", solver=GCD(bases=1), tol=0.0, **settings
         )
     if solver == "subgd":
         return clone(MACHINE).set_params(regularizer="omega_star", solver=solver, **settings)
@@ -193,7 +193,7 @@ def test_no_random_state_is_the_global_one():
 
 @pytest.mark.parametrize("solver", ["psgd", "sgd", "mb_psgd"])
 def test_parts_that_are_everything_are_epochs(solver):
-    machine = on(solver, solver_params={"eta0": 0.01}, max_iter=4)
+    machine = on(solver, max_iter=4).set_params(solver=get_solver(solver, {"eta0": 0.01}))
     full = clone(machine).fit(X, Y)
     for _ in range(4):
         machine.partial_fit(X, Y)
@@ -201,7 +201,7 @@ def test_parts_that_are_everything_are_epochs(solver):
 
 
 def test_parts_carry_the_count_of_steps_and_their_scale():
-    machine = on("psgd", solver_params={"eta0": 0.01})
+    machine = on("psgd").set_params(solver=PSGD(eta0=0.01))
     full = clone(machine)
     for rows in np.split(np.arange(60), 4):
         machine.partial_fit(X[rows], Y[rows])
@@ -209,7 +209,7 @@ def test_parts_carry_the_count_of_steps_and_their_scale():
     full.partial_fit(X, Y)
     assert full._memory.state["_t"] == 60
     # Steps that are too long are shortened for the rows to come.
-    wild = on("psgd", solver_params={"eta0": 10.0})
+    wild = on("psgd").set_params(solver=PSGD(eta0=10.0))
     scales = []
     for rows in np.split(np.arange(60), 4):
         wild.partial_fit(X[rows], Y[rows])

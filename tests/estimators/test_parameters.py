@@ -64,6 +64,8 @@ def test_every_parameter_is_written_out_and_stored_as_given(estimator):
     assert "__init__" in vars(estimator)
     listed = parameters_of(estimator)
     for item in listed.values():
+        # Values have their parameters.
+        assert not item.name.endswith(("_param", "_params"))
         assert item.kind in (item.KEYWORD_ONLY, item.POSITIONAL_OR_KEYWORD)
         assert item.annotation is not item.empty
         assert item.default is not item.empty

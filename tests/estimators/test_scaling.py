@@ -13,6 +13,7 @@ from sklearn.feature_selection import RFE, SelectFromModel
 
 import fmviz
 from fmviz.engine.models import Lifted, PolynomialNetwork
+from fmviz.engine.solvers import PSGD
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5))
@@ -185,7 +186,7 @@ def test_fits_that_go_on_stay_on_their_scale():
     again = pickle.loads(pickle.dumps(machine)).fit(MOVED[:150], Y[:150])
     assert (again.center_ == first).all()
     assert (machine.set_params(warm_start=False).fit(MOVED[:150], Y[:150]).center_ != first).any()
-    parts = MACHINE(3, random_state=0, init_scale=0.3, solver_params={"eta0": 0.01}, solver="psgd")
+    parts = MACHINE(3, random_state=0, init_scale=0.3, solver=PSGD(eta0=0.01))
     on_scale = clone(parts)
     on_scale.center_, on_scale.scale_ = MOVED.mean(axis=0), MOVED.std(axis=0)
     standard = (MOVED - MOVED.mean(axis=0)) / MOVED.std(axis=0)

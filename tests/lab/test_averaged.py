@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.special import ndtr
 
 from fmviz.engine.design import Design
+from fmviz.engine.losses import Logistic
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
@@ -54,7 +55,7 @@ def test_a_saved_model_predicts_with_its_samples(tmp_path, binary):
     posterior = Posterior(*(array.astype(np.float32) for array in SAMPLES), binary)
     target = Target("y", "binary", labels=("no", "yes")) if binary else Target("y", "regression")
     parameters = Parameters(np.zeros((3, 2)), np.zeros(3), 0.0)
-    model = SavedModel(parameters, "fm", target, ("a", "b", "c"), None, {}, "logistic", posterior)
+    model = SavedModel(parameters, get_model("fm"), target, ("a", "b", "c"), None, Logistic(), posterior)
     model.save(tmp_path / "model.npz")
     loaded = SavedModel.load(tmp_path / "model.npz")
     scores, _ = loaded.scores(X)

@@ -32,7 +32,7 @@ def test_predictions_are_in_the_targets_own_unit():
     dataset = Dataset.of_table(encoded, "houses", "Houses")
     experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0, tol=1e-10)
     end = prepare(dataset, experiment, encoded.rows).end()
-    model = SavedModel(end.parameters, "fm", encoded.target, ("size",), encoded.encoder)
+    model = SavedModel(end.parameters, experiment.model, encoded.target, ("size",), encoded.encoder)
     # A straight line in the logarithm goes on beyond the rows that were seen.
     far = model.predict(pd.DataFrame({"size": [40.0]}))
     np.testing.assert_allclose(far, np.exp(0.1 * 40.0 + 2.0), rtol=1e-3)

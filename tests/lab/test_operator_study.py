@@ -71,7 +71,7 @@ def test_study_agrees_with_the_public_functions(name, distribution):
     variant = lab.VARIANTS[name]
     first = lab.study(P, variant)
     for at, e in enumerate(lab.EXPONENTS):
-        Q = fmviz.prox(variant.penalty.name, P, 2.0**e, **variant.penalty.settings)
+        Q = fmviz.prox(variant.penalty, P, 2.0**e)
         np.testing.assert_array_equal(first.Q[at], Q)
         assert first.interactions[at] == used_interactions(Q)
         assert first.features[at] == used_features(Q)
@@ -118,7 +118,4 @@ def test_python_source_prints_the_same_counts(pasted):
     code = lab.python_source(variants, -2, d=20, k=4, distribution="blocks", seed=5, P=P if pasted else None)
     for line, variant in zip(printed(code), variants, strict=True):
         Q = variant.penalty.prox(P, 0.25)
-        assert line.startswith(
-            f"{variant.penalty.name} {dict(variant.penalty.settings)} "
-            f"{used_interactions(Q)} {used_features(Q)} "
-        )
+        assert line.startswith(f"{variant.penalty!r} {used_interactions(Q)} {used_features(Q)} ")

@@ -12,8 +12,7 @@ from . import slow_fm
 
 def prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
     """argmin ½‖Q − P‖² + strength·Ω(Q): operators have contracts of their own."""
-    name, params = ("ti", {"axis": "rows"}) if name == "ti_rows" else (name, {})
-    return fmviz.prox(name, P, strength, **params)
+    return fmviz.prox(fmviz.penalties.TI(axis="rows") if name == "ti_rows" else name, P, strength)
 
 
 class Setting:

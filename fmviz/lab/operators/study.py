@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.counting import used_features, used_interactions
-from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
+from fmviz.engine.penalties import PENALTIES, Penalty
 from fmviz.engine.penalties.base import unit_rows
 from fmviz.operators import certificate
 
@@ -48,8 +48,8 @@ def with_degree(variant: Variant, degree: int) -> Variant:
     given = variant.penalty
     if "degree" not in given.settings:
         return variant
-    penalty = get_penalty(given.name, {**given.settings, "degree": degree})
-    return replace(variant, penalty=penalty, label=variant.label.replace("order m", f"order {degree}"))
+    label = variant.label.replace("order m", f"order {degree}")
+    return replace(variant, penalty=replace(given, degree=degree), label=label)  # type: ignore[call-arg]
 
 
 def _variants() -> dict[str, Variant]:
@@ -60,7 +60,7 @@ def _variants() -> dict[str, Variant]:
         for spec in penalty.params:
             for choice in spec.choices if spec.kind == "choice" else ():
                 if choice != spec.default:
-                    other = get_penalty(name, {spec.name: choice})
+                    other = replace(penalty, **{spec.name: choice})
                     label = f"{penalty.label}, by {choice}"
                     variants[f"{name}_{choice}"] = Variant(f"{name}_{choice}", other, label)
     return variants
@@ -176,12 +176,12 @@ def python_source(
         "from fmviz.engine.counting import used_features, used_interactions",
         "",
         body + f"strength = 2.0**{exponent}",
-        "for name, params in [",
-        *(f'    ("{v.penalty.name}", {dict(v.penalty.settings)!r}),' for v in variants),
+        "for regularizer in [",
+        *(f"    fmviz.penalties.{variant.penalty!r}," for variant in variants),
         "]:",
-        "    Q = fmviz.prox(name, P, strength, **params)",
-        "    print(name, params, used_interactions(Q), used_features(Q),",
-        "          fmviz.certificate(name, P, Q, strength, **params))",
+        "    Q = fmviz.prox(regularizer, P, strength)",
+        "    print(regularizer, used_interactions(Q), used_features(Q),",
+        "          fmviz.certificate(regularizer, P, Q, strength))",
     ]
     return "\n".join(lines) + "\n"
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from fmviz.engine.drive import never
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.snapshot import Snapshot
-from fmviz.lab.experiment import Experiment, changed_of
+from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.saved_model import SavedModel
@@ -69,12 +69,11 @@ class FirstFit:
         target = Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
         return SavedModel(
             self.end.parameters,
-            experiment.model.name,
+            experiment.model,
             target if encoded is None else encoded.target.for_loss(experiment.loss),
             dataset.feature_names,
             None if encoded is None else encoded.encoder,
-            changed_of(experiment.model),
-            experiment.loss.name,
+            experiment.loss,
             self.posterior,
             base,
             dataset.group,
