@@ -361,7 +361,7 @@ def _strings(labels: Sequence[str] | None) -> list[str] | None:
     return None if labels is None else [str(label) for label in labels]
 
 
-def encode_view(
+def encode_view(  # noqa: PLR0913 (the options of a view)
     panels: Sequence[Panel],
     *,
     driver_key: str | None = None,
