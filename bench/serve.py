@@ -43,12 +43,10 @@ def served() -> Iterator[str]:
         )
         try:
             for _ in range(600):
-                try:
-                    with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
-                        if answer.read() == b"ok":
-                            break
-                except OSError:
-                    time.sleep(0.1)
+                with suppress(OSError), urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
+                    if answer.read() == b"ok":
+                        break
+                time.sleep(0.1)
             yield url
         finally:
             process.terminate()

@@ -298,7 +298,7 @@ RATERS = {
 }
 
 
-def fit_fig3(
+def fit_fig3(  # noqa: PLR0913 (the settings of a trial)
     own: Settings,
     X: Any,
     y: np.ndarray,

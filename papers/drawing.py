@@ -153,7 +153,7 @@ def sparsity(tables: Tables, columns: int = 2, **titles: str) -> go.Figure:
     return panels.titled(**titles)
 
 
-def lines(
+def lines(  # noqa: PLR0913 (the options of a figure's TOML file)
     tables: Tables,
     table: str = "lines",
     x: str = "x",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ruff's rules, ruff's format, mypy, names and the budget of size: the first that finds something ends with its exit code.
+# ruff's rules, ruff's format, mypy, names and sizes: the first that finds something ends with its exit code.
 set -eu
 cd "$(dirname "$0")/.."
 . tools/common.sh

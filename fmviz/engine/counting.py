@@ -110,7 +110,7 @@ def ones(word):
 
 
 @named()
-def count_sets(patterns, starts, holders, ways):
+def count_sets(patterns, starts, holders, ways):  # noqa: C901 (a compiled loop)
     """Count the sets of m rows that can be assigned to the m factors of a column.
 
     `patterns` has shape (groups, f, words): ``patterns[i, t]`` has bit s set if the rows of group i, from
@@ -167,21 +167,22 @@ def count_sets(patterns, starts, holders, ways):
             if meets:
                 total += choices
             level -= 1
-        elif choices > 0:
-            meets = False
-            masks[level + 1] = 0
-            for S in range(states):
-                for t in range(factors):
-                    if S & (1 << t) == 0:
-                        for word in range(words):
-                            common = masks[level, S, word] & patterns[i, t, word]
-                            if common != 0:
-                                masks[level + 1, (S | (1 << t)) % states, word] |= common
-                                meets = True
-            if meets:
-                group[level] = i
-                repeats[level] = r
-                ways[level + 1] = choices
-                index[level + 1] = i
-                level += 1
+            continue
+        if choices <= 0:
+            continue
+        meets = False
+        masks[level + 1] = 0
+        for S in range(states):
+            for t in range(factors):
+                if S & (1 << t) == 0:
+                    for word in range(words):
+                        common = masks[level, S, word] & patterns[i, t, word]
+                        masks[level + 1, (S | (1 << t)) % states, word] |= common
+                        meets = meets or common != 0
+        if meets:
+            group[level] = i
+            repeats[level] = r
+            ways[level + 1] = choices
+            index[level + 1] = i
+            level += 1
     return total

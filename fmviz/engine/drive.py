@@ -62,7 +62,7 @@ def for_other_rows(solver: Solver, memory: Mapping[str, Any]) -> dict[str, Any]:
     return {_MACHINES: tuple(each)} if any(state["memory"] for state in each) else {}
 
 
-def iterate(
+def iterate(  # noqa: PLR0913 (every part of a run is a keyword)
     problem: Problem,
     solver: str | Solver = "auto",
     budget: Budget | None = None,
@@ -208,7 +208,7 @@ class _Machine:
     ) -> None:
         self._solver, self._schedule, self._start, self._rng = solver, schedule, start, rng
         (self._epoch, self._seconds), self._change = done, float("nan")
-        self._resumes, self._has_moved = state is not None, False
+        self._resumes, self._has_moved, self._objective = state is not None, False, 0.0
         self.report: Snapshot | None = None
         if state is not None:
             head = state["end"]["record"] if "end" in state else state
@@ -288,6 +288,34 @@ class _Machine:
         recall(method, memory)
         return True
 
+    def _advance(self, tol: float) -> None:
+        """Run an epoch."""
+        self._change_strengths()
+        begin = self.method.clock()
+        change = self.method.epoch()
+        self._epoch += 1
+        if np.isfinite(change) and self._escaped_zero(change <= tol):
+            change = 1.0
+        self._change, self._has_moved = change, True
+        self._seconds += self.method.clock() - begin
+
+    def _ended_by(self, budget: Budget, should_stop: Callable[[], bool]) -> Status | None:
+        """Return why the last epoch ends the run, before any certificate; None if it does not."""
+        if not np.isfinite(self._change):
+            return _diverged(self._epoch, self.problem.model.overflow_cause + self.method.diverged_hint)
+        pending = self._schedule.pending(self._epoch, budget.epochs)
+        change = float("inf") if pending else self._change
+        status = finished(budget, self._epoch, self._seconds, change, should_stop)
+        if status is None and not pending and budget.fall:
+            before, self._objective = self._objective, self.method.objective()
+            if change <= SETTLED and before - self._objective <= budget.fall * abs(before):
+                return Status(
+                    Reason.CONVERGED,
+                    f"Converged after {epochs_in_words(self._epoch)}: the last one decreased the objective "
+                    f"by a fraction of less than {budget.fall:g}.",
+                )
+        return status
+
     def epochs(
         self, budget: Budget, should_stop: Callable[[], bool], every_epoch: bool
     ) -> Iterator[Snapshot | None]:
@@ -308,32 +336,11 @@ class _Machine:
             with np.errstate(over="ignore", invalid="ignore"):
                 if not self._resumes:
                     self._begin(self._start)
-                objective = self.method.objective() if budget.fall else 0.0
+                self._objective = self.method.objective() if budget.fall else 0.0
         while status is None:
-            self._change_strengths()
-            problem, method = self.problem, self.method
-            begin = method.clock()
-            change = method.epoch()
-            epoch = self._epoch = self._epoch + 1
-            if np.isfinite(change) and self._escaped_zero(change <= budget.tol):
-                change = 1.0
-            self._change, self._has_moved = change, True
-            self._seconds += method.clock() - begin
-            finite_now = bool(np.isfinite(change))
-            pending = self._schedule.pending(epoch, budget.epochs)
-            status = (
-                finished(budget, epoch, self._seconds, float("inf") if pending else change, should_stop)
-                if finite_now
-                else _diverged(epoch, cause + method.diverged_hint)
-            )
-            if finite_now and status is None and not pending and budget.fall:
-                before, objective = objective, method.objective()
-                if change <= SETTLED and before - objective <= budget.fall * abs(before):
-                    status = Status(
-                        Reason.CONVERGED,
-                        f"Converged after {epochs_in_words(epoch)}: the last one decreased the objective by "
-                        f"a fraction of less than {budget.fall:g}.",
-                    )
+            self._advance(budget.tol)
+            status = self._ended_by(budget, should_stop)
+            problem, method, epoch, change = self.problem, self.method, self._epoch, self._change
             last = None
             if status is not None and status.converged and needs_certificate(method, change, budget.tol):
                 here = without_rounding(problem, method.best())
@@ -345,10 +352,11 @@ class _Machine:
                     yield None
                 continue
             reports += 1
-            if finite_now:
+            if np.isfinite(change):
                 if last is None:
-                    due = budget.certify_every is not None and reports % budget.certify_every == 0
-                    certify = due or (status is not None and budget.certify_every is not None)
+                    certify = budget.certify_every is not None and (
+                        status is not None or reports % budget.certify_every == 0
+                    )
                     here = method.parameters() if status is None else without_rounding(problem, method.best())
                     last = _report(problem, here, epoch, self._seconds, change, certify, status is not None)
                 if np.isfinite(last.objective):

@@ -109,7 +109,7 @@ class Problem(Formulation):
     sample_weight: np.ndarray | None = None
 
     @classmethod
-    def build(  # type: ignore[override]
+    def build(  # type: ignore[override]  # noqa: PLR0913 (every part of the objective is a keyword)
         cls,
         X: Any,
         y: Any,

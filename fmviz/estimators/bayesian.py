@@ -192,7 +192,7 @@ class BayesianFMRegressor(RegressorMixin, BayesianFM):
     True
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int = 10,
         *,
@@ -283,7 +283,7 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
     [[0.0, 1.0, 1.0]]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int = 10,
         *,

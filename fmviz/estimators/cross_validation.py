@@ -178,7 +178,7 @@ class FactorizationMachineRegressorCV(_CrossValidated, FactorizationMachineRegre
     True
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int = 10,
         *,
@@ -234,7 +234,7 @@ class FactorizationMachineClassifierCV(_CrossValidated, FactorizationMachineClas
     [[0, 1]]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int = 10,
         *,

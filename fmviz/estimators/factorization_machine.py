@@ -328,7 +328,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     0.8
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int | None = None,
         *,
@@ -398,7 +398,7 @@ class FactorizationMachineClassifier(_FactorizationMachine, ModelClassifier):
     ['same sign', 'opposite signs']
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int | None = None,
         *,

@@ -216,7 +216,7 @@ class RobustFMRegressor(_Robust, ModelRegressor):
     30
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int | None = None,
         *,
@@ -289,7 +289,7 @@ class RobustFMClassifier(_Robust, ModelClassifier):
 
     _largest_epsilon = 1.0
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int | None = None,
         *,

@@ -153,7 +153,7 @@ class SharedBasisRegressor(_SharedBasis, ModelRegressor):
     [[0, 1]]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int = 50,
         *,
@@ -234,7 +234,7 @@ class SharedBasisClassifier(_SharedBasis, ModelClassifier):
     3
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         rank: int = 50,
         *,

@@ -31,11 +31,9 @@ def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
 
 def plane(
     levels: Sequence[np.ndarray],
-    ways: np.ndarray,
-    codes: np.ndarray,
+    flow: tuple[np.ndarray, np.ndarray],
     path: np.ndarray,
-    point: np.ndarray,
-    moved: np.ndarray,
+    points: tuple[np.ndarray, np.ndarray],
     axes: Sequence[str],
     *,
     color: str,
@@ -48,13 +46,12 @@ def plane(
     ----------
     levels : sequence of (n, 2) ndarray
         Level curves of Ω, the unit ball first.
-    ways : (n, steps, 2) ndarray
-        Paths from grid points to their prox.
-    codes : (n,) ndarray of int
-        The sum of 2^i over the coordinates of the ends that are exactly 0.
+    flow : (n, steps, 2) ndarray and (n,) ndarray of int
+        Paths from grid points to their prox, and for each the sum of 2^i over the coordinates of its end that
+        are exactly 0.
     path : (m, 2) ndarray
         The trajectory of the point as λ grows.
-    point, moved : (2,) ndarray
+    points : two (2,) ndarrays
         The point and its prox at the current λ.
     axes : (str, str)
         The names of the coordinates.
@@ -66,6 +63,7 @@ def plane(
         Clickable coordinates: an invisible grid over the plane, the last trace. Without it, the figure is
         small and its axes have no numbers.
     """
+    (ways, codes), (point, moved) = flow, points
     scale = 0.5 if lattice is None else 1.0
     # Built in one call: adding traces one by one is several times slower at every click.
     traces: list[dict[str, Any]] = []

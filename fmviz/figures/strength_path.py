@@ -26,7 +26,6 @@ def path(
     *,
     x: Against = "lambda_sparse",
     chosen: tuple[str, float] | None = None,
-    ends: tuple[float, float] | None = None,
     error: str | None = None,
     mark: float | None = None,
     matched: pd.DataFrame | None = None,
@@ -46,8 +45,6 @@ def path(
         with a label.
     chosen : (str, float), optional
         The regularizer and strength of the marked fit.
-    ends : (float, float), optional
-        The lowest and highest strength of the path while it is still being computed.
     error : str, optional
         The column of the error bars.
     mark : float, optional
@@ -99,12 +96,11 @@ def path(
         )
     if chosen is not None:
         mine = table[(table["regularizer"] == chosen[0]) & (table["lambda_sparse"] == chosen[1])]
-        if len(mine) and np.isfinite(mine[y].iloc[0]):
-            at, value = float(mine[x].iloc[0]), float(mine[y].iloc[0])
+        if len(mine := mine.dropna(subset=[y])):
             figure.add_scatter(
                 cliponaxis=False,
-                x=[max(at, NONE) if log_x else at],
-                y=[value],
+                x=np.maximum(mine[x], NONE) if log_x else mine[x],
+                y=mine[y],
                 mode="markers",
                 marker={
                     "symbol": "circle-open",
@@ -137,10 +133,6 @@ def path(
         axis = {"rangemode": "tozero", "tickformat": ",d"}
     else:
         axis = {"type": "log", "dtick": 1, "exponentformat": exponents(table[x])}
-        if ends is not None:
-            low, high = np.log10(ends)
-            margin = 0.03 * (high - low)
-            axis["range"] = [low - margin, high + margin]
     if mark is not None:
         figure.add_vline(mark, line={"color": palette.NEUTRAL, "width": 1.4, "dash": "dash"})
     figure.update_xaxes(axis, title=X_TITLES[x])

@@ -84,7 +84,7 @@ class Path(pd.DataFrame):
         return Path(super().copy(deep)).__finalize__(self)
 
 
-def iterate_path(
+def iterate_path(  # noqa: PLR0913 (keywords as those of the estimators)
     problem: Problem,
     lambdas: Sequence[float],
     *,
@@ -164,7 +164,7 @@ def path_solver(problem: Formulation, solver: str | Solver) -> Solver:
     return get_solver(name, quick_settings(name, anderson=_ANDERSON))
 
 
-def _path(
+def _path(  # noqa: PLR0913 (as `iterate_path`)
     problem: Problem,
     strengths: list[float],
     orders: Sequence[Order],
@@ -193,7 +193,7 @@ def _path(
                 return
 
 
-def regularization_path(
+def regularization_path(  # noqa: PLR0913 (keywords as those of the estimators)
     X: Any,
     y: Any,
     lambdas: Sequence[float] | None = None,

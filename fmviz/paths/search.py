@@ -163,7 +163,7 @@ def walk(
             start = point.snapshot.parameters
 
 
-def find_lambda(
+def find_lambda(  # noqa: PLR0913 (keywords as those of the estimators)
     X: Any,
     y: Any,
     target_interactions: int = 1_000,

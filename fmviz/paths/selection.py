@@ -57,7 +57,7 @@ def frequency_table(
     return table
 
 
-def selection_frequencies(
+def selection_frequencies(  # noqa: PLR0913 (keywords as those of the estimators)
     X: Any,
     y: Any,
     lambdas: Sequence[float] | None = None,

@@ -215,7 +215,7 @@ def _folds_of_groups(
     return folds[:1] if many else folds
 
 
-def search_strengths(
+def search_strengths(  # noqa: PLR0913 (keywords as those of the estimators)
     problem: Problem,
     folds: Folds,
     rng: np.random.Generator,
@@ -373,7 +373,7 @@ def parts_of(problem: Problem, folds: Folds) -> Parts:
     ]
 
 
-def trials_along(
+def trials_along(  # noqa: PLR0913 (keywords as those of the estimators)
     parts: Parts,
     strengths: Sequence[float],
     starts: Sequence[Parameters],

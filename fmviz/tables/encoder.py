@@ -97,7 +97,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Column 'price': Read as numbers in $ ('$1,200').
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are keywords)
         self,
         *,
         numbers: str = "auto",

@@ -241,7 +241,7 @@ def page_along(plan: PathPlan, view: Any, strength: float, starts: Starts | None
     return page("along λ", plan.base, panels, start=start, starts=starts, program=program)
 
 
-def page(
+def page(  # noqa: PLR0913 (the optional parts of a page)
     ending: str,
     base: Experiment,
     panels: Mapping[str, Sequence[FactorFrame]],
@@ -274,18 +274,17 @@ def page(
     chosen = [PENALTIES[name] for name in panels]
     data = "Planted interactions" if starts else dataset.title
     story = () if starts is None else STORY[: 1 if start is None else 2]
-    settings = report.listed_settings(
-        {
-            **{n: value for n, value in base.to_dict().items() if n not in ("lambda_sparse", "solver")},
-            "regularizer": ", ".join(each.label for each in chosen),
-        }
-    )
     return report.page(
         f"{data}: {joined(each.label for each in chosen)} {ending}",
         [*(text.replace("*", "") for text in story), *notes],
         [("", picture), *more],
         penalties=[f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for],
-        settings=settings,
+        settings=report.listed_settings(
+            {
+                **{n: value for n, value in base.to_dict().items() if n not in ("lambda_sparse", "solver")},
+                "regularizer": ", ".join(each.label for each in chosen),
+            }
+        ),
         **sections,
     )
 

@@ -175,10 +175,9 @@ def _figure(
     path = np.concatenate([lab.prox_of(section, name, point[None], at) for at in strengths])
     figure = figures.plane(
         _levels(place, name),
-        *_ways(place, name, strength),
+        _ways(place, name, strength),
         path,
-        point,
-        moved,
+        (point, moved),
         section.axes,
         color=regularizer_color(name),
         **options,

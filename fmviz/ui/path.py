@@ -449,7 +449,6 @@ def _charts(
         metric,
         x="used_interactions",
         chosen=chosen,
-        ends=(plan.lambdas[0], plan.lambdas[-1]),
         mark=settings["target"] or None,
         matched=sought,
         height=_LARGE,

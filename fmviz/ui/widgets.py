@@ -223,12 +223,8 @@ def param(
     *,
     labels: Mapping[str, str] | None = None,
     style: Literal["auto", "slider", "number", "select"] = "auto",
-    step: float | None = None,
     most: int | None = None,
-    disabled: bool = False,
-    help: str | None = None,
-    then: Callable[[], None] | None = None,
-    **layout: Any,
+    **common: Any,
 ) -> Any:
     """Draw the control that matches the declaration of a setting.
 
@@ -243,18 +239,11 @@ def param(
     style : {"auto", "slider", "number", "select"}
         "auto" makes a slider of a bounded range of at most 100 whole numbers, a scale of round values of a
         logarithmic number, segments of up to four choices.
-    step : float, optional
-        Step of the arrow keys on a slider of real numbers.
     most : int, optional
         The largest integer on offer, if smaller than the declared bound. Links may exceed it.
-    disabled : bool
-        Whether the control is disabled.
-    help : str, optional
-        Replaces the help of the declaration.
-    then : callable, optional
-        Called after a change, except for pills.
-    **layout
-        ``width`` of a Streamlit widget, or ``place``, see `control`.
+    **common
+        ``disabled``, ``help``, ``place`` and, except for pills, ``then``, see `control`; ``width`` of a
+        Streamlit widget; ``step`` of the arrow keys on a slider of real numbers.
 
     Returns
     -------
@@ -263,9 +252,8 @@ def param(
     """
     item = settings.table[name]
     if isinstance(item, Several):
-        return several(settings, name, label, labels=labels, disabled=disabled, **layout)
+        return several(settings, name, label, labels=labels, **common)
     label = title_of(name) if label is None else label
-    common: dict[str, Any] = {"help": help, "disabled": disabled, "then": then, **layout}
     if isinstance(item, Text):
         return control(settings, name, st.text_input, label, **common)
     spec = settings.spec(name)
@@ -275,7 +263,10 @@ def param(
         # Lists come from links and programs. Without a key, the text follows the value.
         if settings[name] and settings.shows(name, label):
             st.text_input(
-                label, TYPES[spec.kind].to_text(settings[name]), help=help or spec.help, disabled=True
+                label,
+                TYPES[spec.kind].to_text(settings[name]),
+                help=common.get("help") or spec.help,
+                disabled=True,
             )
         return settings[name]
     if spec.kind == "choice":
@@ -294,8 +285,6 @@ def param(
         return scale(settings, name, label, **common)
     low_, high_ = (None if x is None else float(x) for x in (spec.low, spec.high))
     if style == "slider" and low_ is not None and high_ is not None:
-        if step is not None:
-            common["step"] = step
         return control(settings, name, st.slider, label, low_, high_, **common)
     return control(settings, name, st.number_input, label, low_, high_, format="%.6g", **common)
 

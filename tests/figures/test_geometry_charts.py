@@ -13,11 +13,9 @@ FLOW = {
         np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]),
         np.array([[2.0, 0.0], [0.0, 2.0]]),
     ],
-    "ways": WAYS,
-    "codes": np.array([0, 2, 3]),
+    "flow": (WAYS, np.array([0, 2, 3])),
     "path": np.array([[1.5, 0.6], [1.0, 0.0]]),
-    "point": np.array([1.5, 0.6]),
-    "moved": np.array([1.0, 0.0]),
+    "points": (np.array([1.5, 0.6]), np.array([1.0, 0.0])),
     "color": "#748dff",
     "height": 300,
 }

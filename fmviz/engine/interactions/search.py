@@ -21,7 +21,7 @@ _SLACK = 1.0 + 1e-9
 
 
 @named()
-def search(
+def search(  # noqa: C901, PLR0913 (a compiled loop)
     factors, used, coefficients, norms, assignments, repeated, effort, sizes, slots, features, weights
 ):
     """Find the sets of m rows with the largest |weight|; return their number, or -1 if too slow.
@@ -49,7 +49,7 @@ def search(
     count = 0
     spent = 0.0
     level = 0
-    while level >= 0 and spent <= effort:
+    while level >= 0 and spent <= effort:  # noqa: PLR1702 (a compiled loop)
         j = index[level]
         if j >= d or (count == top and bound[level] * norms[j] ** (degree - level) <= sizes[0]):
             level -= 1

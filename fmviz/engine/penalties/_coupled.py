@@ -90,7 +90,7 @@ def _of_entries(sizes: Sizes) -> tuple[Any, ...]:
 
 
 @functools.cache
-def _of_rows(sizes: Sizes) -> tuple[Callable[..., Any], ...]:
+def _of_rows(sizes: Sizes) -> tuple[Callable[..., Any], ...]:  # noqa: C901 (compiled loops)
     """Return `begin`, `shrink`, `penalty` and `update` of a `RowView` along the entries of a row."""
     first, width, active, reset, add = sizes.first, sizes.width, sizes.active, sizes.reset, sizes.add
     weight, update_size = sizes.weight, sizes.update

@@ -195,7 +195,7 @@ def _inner(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> float:
 def _sweeps(view):
     shrink = view.shrink
 
-    def sweeps(S, K, L, T, ridge, strength, k, most, tol, cache, u):
+    def sweeps(S, K, L, T, ridge, strength, k, most, tol, cache, u):  # noqa: PLR0913 (a compiled loop)
         """Minimize ⟨S, Δ⟩ + ½L tr(ΔᵀKΔ) + ridge + strength·Ω over Θ + Δ by rows, and update S."""
         q, m = T.shape
         for _ in range(most):

@@ -39,7 +39,7 @@ def note(iterates, count, outcomes, places, w, bias, live):
 
 
 @named()
-def combine(iterates, sizes, first, out):
+def combine(iterates, sizes, first, out):  # noqa: C901 (a compiled loop)
     """Write the affine combination of the iterates whose steps nearly cancel; return whether it exists.
 
     It does not exist if nothing changed, or not all is finite. Steps are scaled by `sizes`, and if there are

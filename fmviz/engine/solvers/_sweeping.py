@@ -31,7 +31,7 @@ def smooth_minimum(unused, j, p, g, h, lam_p, lam):
 
 
 @cached_factory()
-def linear_sweep(storage: Storage, loss: ScalarLoss, weight, search: bool = False):
+def linear_sweep(storage: Storage, loss: ScalarLoss, weight, search: bool = False):  # noqa: C901 (as `sweep`)
     """Return the kernel of one sweep over the bias and w.
 
     ``(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias, sizes)`` updates
@@ -42,7 +42,9 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight, search: bool = Fals
     row, value, derivative = storage.row, storage.value, loss.derivative
     searched = searched_minimum(loss, weight, smooth_minimum)
 
-    def sweep(data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias, sizes):
+    def sweep(  # noqa: C901, PLR0913 (a compiled loop)
+        data, indices, indptr, y, weights, f, w, curvature, bias_curvature, theta, lam, bias, sizes
+    ):
         n_samples = y.size
         change = 0.0
         places = np.arange(n_samples if search else 0)

@@ -296,7 +296,7 @@ def table(files: Files, *, target: str, group: str, words: Sequence[str]) -> Fie
         return vars(Dataset.of_table(encoded, "", ""))
 
 
-def flights(
+def flights(  # noqa: PLR0913 (the fields of a data set's TOML file)
     files: Files,
     *,
     columns: Sequence[str],

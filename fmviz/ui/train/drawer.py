@@ -142,19 +142,7 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
                 st.caption(f":material/timer: {plain(note)}")
     if settings.shows_any("regularizer", "lambda_p", *own["regularizer"]):
         with st.container(border=True, key="train_penalty"):
-            st.markdown("**Regularization**")
-            if _has_regularizers(settings, model):
-                _missing(settings, "regularizer", *_regularizers(now), key="train_why_not_penalty")
-            _own(settings, "regularizer", now)
-            _formulas(now)
-            if now.lambda_sparse == 0 and (locked := takes_no_penalty(model)):
-                st.caption(f":material/lock: {locked}")
-            elif too_large(now) is None:
-                draw_thresholds(now)
-            if "lambda_p" in found_caps(now):
-                st.caption(f":material/auto_fix: ${notation.lambda_p}$ is estimated from the data.")
-            elif _first_strength(settings, now) != "lambda_p":
-                _strength(settings, job, model, "lambda_p")
+            _regularization(settings, job, now)
     if settings.shows_any("loss", *LINEAR, *own["loss"]):
         with st.container(border=True):
             st.markdown("**Loss and linear term**")
@@ -163,8 +151,12 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
             if job is not None and job.goes_on and job.experiment.fit_linear:
                 draw_now(settings, job, "lambda_w")
             else:
-                label = r"Strength $\lambda_w$ of $\|w\|^2$"
-                widgets.scale(settings, "lambda_w", label, disabled=not settings["fit_linear"])
+                widgets.scale(
+                    settings,
+                    "lambda_w",
+                    r"Strength $\lambda_w$ of $\|w\|^2$",
+                    disabled=not settings["fit_linear"],
+                )
             widgets.param(settings, "fit_intercept", "Bias $b$")
     if settings.shows_any("solver", "max_epochs", *own["solver"]):
         with st.container(border=True):
@@ -183,6 +175,22 @@ def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
         st.latex(model.formula)
         st.latex(rf"\ell(f,y)={now.loss.formula}")
     widgets.suggest(settings, load_suggested, "Load the suggested settings for this data set.")
+
+
+def _regularization(settings: Settings, job: Job | None, now: Experiment) -> None:
+    st.markdown("**Regularization**")
+    if _has_regularizers(settings, now.model):
+        _missing(settings, "regularizer", *_regularizers(now), key="train_why_not_penalty")
+    _own(settings, "regularizer", now)
+    _formulas(now)
+    if now.lambda_sparse == 0 and (locked := takes_no_penalty(now.model)):
+        st.caption(f":material/lock: {locked}")
+    elif too_large(now) is None:
+        draw_thresholds(now)
+    if "lambda_p" in found_caps(now):
+        st.caption(f":material/auto_fix: ${now.model.notation.lambda_p}$ is estimated from the data.")
+    elif _first_strength(settings, now) != "lambda_p":
+        _strength(settings, job, now.model, "lambda_p")
 
 
 def _formulas(now: Experiment) -> None:
