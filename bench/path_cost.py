@@ -22,8 +22,8 @@ import fmviz
 from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import informed_solver, informed_start, quick_settings
+from fmviz.engine.solvers import Solver
+from fmviz.engine.starts.informed import QUICK, informed_solver, informed_start
 from fmviz.engine.starts.strengths import References, fill_strengths
 from fmviz.lab import catalog
 from fmviz.paths import iterate_path
@@ -65,8 +65,7 @@ def measure(name: str, rank: int, folds: int) -> None:
     problem, size = fill_strengths(
         problem, dict.fromkeys(("lambda_w", "lambda_p", "lambda_sparse", "init_scale"))
     )
-    solver = chosen_solver(problem, "auto").name
-    method = informed_solver(get_solver(solver, quick_settings(solver)), problem)
+    method = informed_solver(chosen_solver(problem, "auto").having(**QUICK), problem)
     budget = Budget(1_000, fall=FALL, report_every=None)
     grid = References(problem).grid()
     # Kernels are compiled or loaded before timing.

@@ -30,7 +30,7 @@ import numpy as np
 
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.starts.informed import quick_settings
+from fmviz.engine.starts.informed import QUICK
 
 from .data import Data, movielens, planted
 from .ours import Ours, alive
@@ -40,7 +40,7 @@ from .timing import floor_lap
 
 LEVELS = (1e-4, 1e-6)
 # The settings of `fmviz.regularization_path`.
-FAST = quick_settings("pcd", anderson=5)
+FAST = {**QUICK, "anderson": 5}
 # The required speed-up over sparsepoly.
 BAR = 15.0
 # sparsepoly is stopped after this multiple of our time, or after the bar if it has converged.

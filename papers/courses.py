@@ -13,6 +13,7 @@ from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.solvers import get_solver
 from fmviz.lab.papers import Row, Tables, Verdict
 from papers.judging import Said, agreed, frame, listed
 
@@ -43,7 +44,7 @@ def descend(
     budget = Budget(own["epochs"], own["seconds"], own["tol"], certify_every=own["epochs"] + 1)
     course: list[Row] = []
     rng, wanted = np.random.default_rng([seed, 2]), 0.0
-    method = chosen_solver(problem, solver, parameters)
+    method = get_solver(chosen_solver(problem, solver).name, parameters)
     for last in iterate(problem, method, budget, start=start, rng=rng):
         if last.epoch >= wanted or last.status is not None:
             wanted = last.epoch + 1 if last.epoch < _ALL_UP_TO else last.epoch * _GROWTH

@@ -93,5 +93,4 @@ def cost_note(problem: Formulation, d: int, rank: int, solver: str | Solver = "a
     ValueError
         If a name is unknown, or no solver supports the problem.
     """
-    method = get_solver(best_solver(problem, d) if solver == "auto" else solver)
-    return method.cost_note(problem, d, rank)
+    return get_solver(best_solver(problem, d) if solver == "auto" else solver).cost_note(problem, d, rank)

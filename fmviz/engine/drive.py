@@ -42,16 +42,11 @@ def never() -> bool:
     return False
 
 
-def chosen_solver(
-    problem: Formulation, solver: str | Solver, settings: Mapping[str, Any] | None = None
-) -> Solver:
-    """Return a solver given as an instance or by name, or the best one for "auto".
-
-    `settings` are those of a solver given by name, as for `fmviz.engine.solvers.get_solver`.
-    """
+def chosen_solver(problem: Formulation, solver: str | Solver) -> Solver:
+    """Return a solver given as an instance or by name, or the best one for "auto"."""
     if solver == "auto":
         solver = best_solver(problem, problem.design.n_features if isinstance(problem, Problem) else 0)
-    return get_solver(solver, settings)
+    return get_solver(solver)
 
 
 def for_other_rows(solver: Solver, memory: Mapping[str, Any]) -> dict[str, Any]:

@@ -194,8 +194,8 @@ class ModelEstimator(SparseInput, ABC):
                 f"rows at every step; choose one of {able}, or call fit."
             )
         about = self._problem_arguments()
-        names = ("model", "penalty", "loss", "rank")
-        if (reason := solver.why_not(Formulation.build(*(about[name] for name in names)))) is not None:
+        formulation = Formulation.build(about["model"], about["penalty"], about["loss"], about["rank"])
+        if (reason := solver.why_not(formulation)) is not None:
             raise ValueError(reason)
         return solver
 

@@ -15,8 +15,8 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import Penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
-from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, informed_start, quick_settings
+from fmviz.engine.solvers import Solver
+from fmviz.engine.starts.informed import QUICK, STARTS, informed_solver, informed_start
 from fmviz.engine.starts.strengths import fill_strengths
 
 from .base import Callback, ModelEstimator, RandomState
@@ -105,7 +105,7 @@ class _FactorizationMachine(ModelEstimator):
         if not self._informed():
             return solver
         if problem.model.plain and self.solver == "auto":
-            solver = get_solver(solver.name, quick_settings(solver.name))
+            solver = solver.having(**QUICK)
         return informed_solver(solver, problem)
 
     def _cold_start(self, problem: Problem, size: Any, rng: np.random.Generator) -> Parameters:

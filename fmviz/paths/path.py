@@ -16,8 +16,8 @@ from fmviz.engine.errors import finite_number, one_of, whole_number
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot
-from fmviz.engine.solvers import Solver, get_solver
-from fmviz.engine.starts.informed import STARTS, informed_solver, lower_start, path_start, quick_settings
+from fmviz.engine.solvers import Solver
+from fmviz.engine.starts.informed import QUICK, STARTS, informed_solver, lower_start, path_start
 from fmviz.engine.starts.strengths import References
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
@@ -160,8 +160,7 @@ def path_solver(problem: Formulation, solver: str | Solver) -> Solver:
     """Return a solver unchanged, or create it by name with settings that suit warm starts."""
     if isinstance(solver, Solver):
         return solver
-    name = chosen_solver(problem, solver).name
-    return get_solver(name, quick_settings(name, anderson=_ANDERSON))
+    return chosen_solver(problem, solver).having(**QUICK, anderson=_ANDERSON)
 
 
 def _path(  # noqa: PLR0913 (as `iterate_path`)
@@ -384,7 +383,8 @@ def problem_of(X: Any, y: Any, standardize: Any, problem: dict[str, Any]) -> tup
         )
     for name in problem:
         one_of("keyword", name, known)
-    given = {"penalty" if name == "regularizer" else name: value for name, value in problem.items()}
-    built = Problem.build(X, y, **given)
+    built = Problem.build(
+        X, y, **{"penalty" if name == "regularizer" else name: value for name, value in problem.items()}
+    )
     scale = Scale.of_problem(built, standardize)
     return scale.apply_to(built), scale

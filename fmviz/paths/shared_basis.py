@@ -10,7 +10,7 @@ from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.shared_basis.output_layer import largest_strength
-from fmviz.engine.solvers import Solver, get_solver
+from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.strengths import LINEAR_SHARE, linear_reference
 
 from .validation import Folds, Trial, Validation, parts_of, trials_along, until_worse
@@ -63,8 +63,6 @@ def search_basis_strength(
     ValueError
         If the search is stopped before the first fit.
     """
-    quick = {name: value for name, value in _QUICK.items() if name in solver.settings}
-    method = get_solver(solver.name, solver.settings | quick)
     if problem.design.n_samples * problem.target.n_outputs >= _MANY:
         folds = folds[:1]
     problem = problem.at(lambda_w=LINEAR_SHARE * linear_reference(problem), lambda_p=0.0)
@@ -75,7 +73,7 @@ def search_basis_strength(
         [train.start(0.0, rng) for train, _ in parts],
         order="down",
         budget=_BUDGET,
-        method=method,
+        method=solver.having(**_QUICK),
         rng=rng,
         should_stop=should_stop,
     )

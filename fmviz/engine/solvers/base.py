@@ -114,6 +114,10 @@ class Solver(Named):
     def __hash__(self) -> int:
         return hash((self.name, *sorted(self.settings.items())))
 
+    def having(self, **settings: Any) -> Self:
+        """Return a copy with those of the settings that this solver declares."""
+        return type(self)(**{name: settings.get(name, value) for name, value in self.settings.items()})
+
     def on(self, problem: Problem) -> Self:
         """Return a solver with the same settings, prepared for a problem; call `start` next.
 

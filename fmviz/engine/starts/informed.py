@@ -21,9 +21,11 @@ from .zero_threshold import why_no_threshold, zero_threshold
 
 STARTS = ("informed", "random")
 ESCAPE = "revive"
-# The number of sweeps over live entries between full sweeps, for solvers that have them: an informed start
-# already has most of its support, and weak strengths need many sweeps over few entries.
-_ACTIVE_SWEEPS = 10
+QUICK = {"active_sweeps": 10}
+"""Sweeps over live entries between full sweeps, for solvers that have them.
+
+An informed start already has most of its support, and weak strengths need many sweeps over few entries.
+"""
 # The budget of the fit that provides the start of a run.
 _ROUGH = Budget(epochs=100, tol=1e-3, report_every=None)
 # The budget of the fits that compare starts. Results from two starts differ long before convergence.
@@ -35,21 +37,11 @@ _DIFFERENT = 1e-3
 
 def informed_solver(solver: Solver, problem: Formulation) -> Solver:
     """Return the solver with unit-free tolerances and the escape from saddle points at P = 0."""
-    known = {spec.name for spec in solver.params}
     saddles = problem.penalty.saddles is not None and problem.model.why_no_threshold() is None
-    itself = ESCAPE in known
-    informed = get_solver(solver.name, {**solver.settings, **({ESCAPE: True} if itself and saddles else {})})
+    informed = solver.having(**{ESCAPE: True} if saddles else {})
     informed.unit_free = True
-    informed.leaves_zero = saddles and not itself
+    informed.leaves_zero = saddles and ESCAPE not in solver.settings
     return informed
-
-
-def quick_settings(solver: str, **others: Any) -> dict[str, Any]:
-    """Return 10 `active_sweeps`, and other settings, if the named solver has them."""
-    taken = {spec.name for spec in get_solver(solver).params}
-    return {
-        name: value for name, value in {"active_sweeps": _ACTIVE_SWEEPS, **others}.items() if name in taken
-    }
 
 
 def informed_start(
@@ -102,8 +94,7 @@ def path_start(
     if not shrunk:
         smooth = smooth.at(lambda_p=max(problem.lambda_p, SHRINKAGE_SHARE * References(smooth).lambda_p))
     name = "cd" if problem.loss.mu() is not None else "lbfgs" if problem.loss.smooth else "reweighted"
-    solver = get_solver(name)
-    *_, end = iterate(smooth, informed_solver(solver, smooth), _ROUGH, start=start, rng=rng)
+    *_, end = iterate(smooth, informed_solver(get_solver(name), smooth), _ROUGH, start=start, rng=rng)
     return end.parameters if np.isfinite(end.objective) else start
 
 

@@ -41,7 +41,7 @@ from ..models.robust import RobustFM
 from ..parameters import Parameters
 from ..problem import Problem
 from ..settings import SMALL
-from ..solvers import Solver, get_solver
+from ..solvers import Solver
 
 _QUARTILE, _SIXTIETH = 0.3186, 0.8416
 _ROUNDS, _UNCAPPED_ROUNDS, _MOST_SCALES, _MOST_PASSES, _SETTLED = 3, 20, 6, 4, 0.05
@@ -118,8 +118,7 @@ def estimate_caps(  # noqa: C901 (the rule, step by step)
     robust = capped or given.spectrum is not None
     rounds = min(_MOST_ROUNDS, solver.settings.get("rounds", _MOST_ROUNDS))
     rough = {"accuracy": _ACCURACY, "rounds": rounds} if robust else {"uncapped": 0}
-    own = solver.settings
-    solver = get_solver(solver.name, {name: rough.get(name, value) for name, value in own.items()})
+    solver = solver.having(**rough)
     if binary and not robust:
         return replace(problem, loss=_loss_at(True, given, 1.0)), start, 1.0
 

@@ -45,11 +45,10 @@ class Variant:
 
 def with_degree(variant: Variant, degree: int) -> Variant:
     """Return the variant with another degree, if it has one."""
-    given = variant.penalty
-    if "degree" not in given.settings:
+    if "degree" not in variant.penalty.settings:
         return variant
     label = variant.label.replace("order m", f"order {degree}")
-    return replace(variant, penalty=replace(given, degree=degree), label=label)  # type: ignore[call-arg]
+    return replace(variant, penalty=replace(variant.penalty, degree=degree), label=label)  # type: ignore[call-arg]
 
 
 def _variants() -> dict[str, Variant]:
@@ -60,9 +59,11 @@ def _variants() -> dict[str, Variant]:
         for spec in penalty.params:
             for choice in spec.choices if spec.kind == "choice" else ():
                 if choice != spec.default:
-                    other = replace(penalty, **{spec.name: choice})
-                    label = f"{penalty.label}, by {choice}"
-                    variants[f"{name}_{choice}"] = Variant(f"{name}_{choice}", other, label)
+                    variants[f"{name}_{choice}"] = Variant(
+                        f"{name}_{choice}",
+                        replace(penalty, **{spec.name: choice}),
+                        f"{penalty.label}, by {choice}",
+                    )
     return variants
 
 

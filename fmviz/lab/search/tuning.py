@@ -11,8 +11,7 @@ import numpy as np
 from fmviz.engine.drive import chosen_solver, never
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS
-from fmviz.engine.solvers import get_solver
-from fmviz.engine.starts.informed import quick_settings
+from fmviz.engine.starts.informed import QUICK
 from fmviz.lab.runner import Run, prepare
 from fmviz.lab.search.averaged import can_be_averaged
 from fmviz.paths.shared_basis import search_basis_strength
@@ -67,8 +66,8 @@ def tuned(
     # Report an incompatible solver before a minute of fits.
     solver.on(problem.machines[0])
     suited: dict[str, Any] = {}
-    if experiment.solver == "auto" and (quick := quick_settings(solver.name)):
-        suited = {"solver": get_solver(solver.name, quick)}
+    if experiment.solver == "auto" and (quick := solver.having(**QUICK)) != solver:
+        suited = {"solver": quick}
     if together:
         basis = yield from search_basis_strength(problem, folds, rng, solver=solver, should_stop=should_stop)
         strengths = {"lambda_w": basis.best.lambda_w, "lambda_sparse": basis.best.lambda_sparse}
