@@ -25,6 +25,7 @@ from fmviz.lab.runs.program import with_header
 from fmviz.lab.values import TYPES
 from fmviz.metrics import COLUMNS, METRICS, Metric
 from fmviz.typography import typeset, without_markup
+from fmviz.ui.escape import plain_label
 from fmviz.ui.settings.state import Settings, Several, Text
 
 LOCKED = ":material/lock: Locked by the link of this page."
@@ -262,12 +263,8 @@ def param(
     if spec.kind == "list":
         # Lists come from links and programs. Without a key, the text follows the value.
         if settings[name] and settings.shows(name, label):
-            st.text_input(
-                label,
-                TYPES[spec.kind].to_text(settings[name]),
-                help=common.get("help") or spec.help,
-                disabled=True,
-            )
+            text = TYPES[spec.kind].to_text(settings[name])
+            st.text_input(plain_label(label), text, help=spec.help, disabled=True)
         return settings[name]
     if spec.kind == "choice":
         common["format_func"] = lambda value: (labels or {}).get(value, title_of(value))

@@ -33,7 +33,7 @@ def same_counts(app: AppTest, said: str) -> None:
         r"\*\*([\d,]+)\*\*", words(app).partition("Remaining interactions")[2].partition("\n")[0]
     )
     shown = zip(interactions, re.findall(r"of Q, ([\d,]+) features?", words(app)), strict=True)
-    printed = re.findall(r"\} (\d+) (\d+) ", said)
+    printed = re.findall(r"\) (\d+) (\d+) ", said)
     assert [tuple(x.replace(",", "") for x in pair) for pair in shown] == printed
     assert interactions
 

@@ -53,7 +53,7 @@ def test_powers_have_their_degree():
     test = opened("prox", regularizers="ti_power,cs_power,l1", d="12", k="3", degree="4", log2lambda="-1")
     assert test.slider(key="prox_degree").value == 4
     assert any(r"\|p_{:,s}\|_1^{4}" in item.value for item in test.latex)
-    assert "'degree': 4" in test.code[0].value
+    assert "degree=4" in test.code[0].value
     assert worked(test) == ["ℓ₁", "TI, order 4", "CS, order 4"]
     choose(test, prox_degree=2)
     assert address(test)["degree"] == "2"
