@@ -264,7 +264,7 @@ def param(
         # Lists come from links and programs. Without a key, the text follows the value.
         if settings[name] and settings.shows(name, label):
             text = TYPES[spec.kind].to_text(settings[name])
-            st.text_input(plain_label(label), text, help=spec.help, disabled=True)
+            st.text_input(plain_label(without_markup(label)), text, help=spec.help, disabled=True)
         return settings[name]
     if spec.kind == "choice":
         common["format_func"] = lambda value: (labels or {}).get(value, title_of(value))

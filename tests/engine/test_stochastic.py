@@ -13,6 +13,7 @@ import fmviz
 from fmviz.engine.drive import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Reason
+from fmviz.engine.solvers.stochastic.monotone import Safeguard
 from fmviz.engine.solvers.stochastic.psgd import SCHEDULES, batch_size
 
 STOCHASTIC = ("sgd", "psgd", "mb_psgd", "katyusha", "mb_katyusha")
@@ -170,3 +171,13 @@ def test_steps_that_are_too_long(solver, monotone, rng):
             assert last.status.reason is Reason.DIVERGED
             assert "Decrease eta0" in last.status.message
             assert "monotone = True" in last.status.message
+
+
+def test_the_scale_of_undone_epochs_stays_above_zero():
+    rng = np.random.default_rng(0)
+    problem = build_problem(rng.normal(size=(20, 4)), rng.normal(size=20), rank=2, lambda_p=0.1)
+    guard, start = Safeguard(problem), problem.start(0.1, rng)
+    guard.start(start, rng)
+    guard.scale = 5e-324
+    guard.fallback(start)
+    assert guard.scale > 0.0

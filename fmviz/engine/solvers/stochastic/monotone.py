@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import float_info
+
 import numpy as np
 
 from ...models.pairs import pairs_of_rows
@@ -73,7 +75,8 @@ class Safeguard:
 
     def fallback(self, start: Parameters) -> tuple[Parameters, float]:
         """Return the point after a rejected epoch, and the size of the step to it as in `PGD`."""
-        self.scale *= SHRINK
+        # At 0, the change of steps of full size would be undefined.
+        self.scale = max(float_info.min, SHRINK * self.scale)
         self._rescue.resume(start)
         change = self._rescue.epoch()
         end = self._rescue.parameters()
