@@ -99,7 +99,8 @@ def save(x: Any, file: str | Path) -> Path:
 
     The page needs neither server nor network. To publish it, put the file on any web space, such as GitHub
     Pages, attach it to an email, or embed it in another page by
-    ``<iframe src="page.html" style="width: 100%; height: 46rem">``.
+    ``<iframe src="page.html" style="width: 100%; height: 46rem">``. In a frame, the page omits its
+    heading and foot.
 
     Parameters
     ----------

@@ -507,9 +507,7 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
         mains.append(
             {
                 "sentence": sentence,
-                "picture": packed(Picture(charts=[chart_of_figure("", main_figure(effects, column))]))
-                if numbers
-                else None,
+                "picture": _curve(main_figure(effects, column)) if numbers else None,
                 "cells": None if numbers else _cells([""], words, curve["effect"].to_numpy()[None]),
             }
         )
@@ -519,9 +517,7 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
             {
                 "name": f"{pair.first} × {pair.second}",
                 "sentence": effects.pair_sentence(pair.a, pair.b),
-                "picture": None
-                if surface.curves is None
-                else packed(Picture(charts=[chart_of_figure("", pair_figure(surface, effects.unit))])),
+                "picture": None if surface.curves is None else _curve(pair_figure(surface, effects.unit)),
                 "cells": _cells(surface.first.labels, surface.second.labels, surface.effect),
             }
         )
@@ -532,6 +528,10 @@ def _by_columns(by: ByColumns) -> dict[str, Any]:
         "pairs": pairs,
         "errors": by.errors,
     }
+
+
+def _curve(figure: Any) -> dict[str, str]:
+    return packed(Picture(charts=[chart_of_figure("", figure)]))
 
 
 def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:

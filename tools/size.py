@@ -25,7 +25,7 @@ class Size(NamedTuple):
 
 
 REACHED = {
-    "fmviz": Size(statements=24_965, files=332),
+    "fmviz": Size(statements=24_968, files=332),
     "tests": Size(statements=16_352, files=202),
     "papers": Size(statements=1_596, files=11),
     "bench": Size(statements=1_340, files=21),
