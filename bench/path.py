@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
@@ -41,7 +41,7 @@ def our_path(problem: Problem, solver: str, start: Parameters) -> list[list[Snap
     fits = []
     for strength in strengths(1.0, 1e-3):
         step = replace(problem, lambda_sparse=strength)
-        fits.append(list(iterate(step, solver, budget, start=start, rng=np.random.default_rng(0))))
+        fits.append(list(Fit.of(step, solver, budget, start=start, rng=np.random.default_rng(0)).epochs()))
         start = fits[-1][-1].parameters
     return fits
 

@@ -15,15 +15,16 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
 import fmviz
-from fmviz.engine.drive import Budget, chosen_solver, iterate
+from fmviz.engine.fit import Budget, chosen_solver
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
-from fmviz.engine.starts.informed import QUICK, informed_solver, informed_start
+from fmviz.engine.starts.informed import QUICK, fit_from
 from fmviz.engine.starts.strengths import References, fill_strengths
 from fmviz.lab import catalog
 from fmviz.paths import iterate_path
@@ -50,9 +51,8 @@ class Cost:
 def single(problem: Problem, solver: Solver, size: float, budget: Budget, cost: Cost) -> Snapshot:
     """Fit from an informed start."""
     with cost.counted():
-        rng = np.random.default_rng(0)
-        start = informed_start(problem, size, rng)
-        *_, end = iterate(problem, solver, budget, start=start, rng=rng)
+        fit = fit_from("informed", problem, solver, size, np.random.default_rng(0))
+        end = replace(fit, budget=budget).end()
     cost.epochs += end.epoch
     return end
 
@@ -65,7 +65,7 @@ def measure(name: str, rank: int, folds: int) -> None:
     problem, size = fill_strengths(
         problem, dict.fromkeys(("lambda_w", "lambda_p", "lambda_sparse", "init_scale"))
     )
-    method = informed_solver(chosen_solver(problem, "auto").having(**QUICK), problem)
+    method = chosen_solver(problem, "auto").having(**QUICK)
     budget = Budget(1_000, fall=FALL, report_every=None)
     grid = References(problem).grid()
     # Kernels are compiled or loaded before timing.

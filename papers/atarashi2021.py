@@ -17,7 +17,7 @@ import pandas as pd
 
 from fmviz.engine.counting import used_mask
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.interactions.weights import tile_edges
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
@@ -432,7 +432,7 @@ def fig6(own: Settings, seed: int, d: int, method: str) -> Rows:
     yield use(f"d = {d:,}, seed {seed}", X, y)
     problem = weighted_problem(method, X, y, own["strength"], own["strength"])
     budget = Budget(own["epochs"], tol=0.0, certify_every=own["epochs"] + 1)
-    course = iterate(problem, METHODS[method]["solver"], budget, start=start_of(problem, seed))
+    course = Fit.of(problem, METHODS[method]["solver"], budget, start=start_of(problem, seed)).epochs()
     seconds = [last.seconds for last in course]
     # The first one also starts the solver.
     laps = np.diff(seconds[1:] if len(seconds) > 2 else seconds)
@@ -609,8 +609,7 @@ def fit(own: Settings, data: str, method: str, seed: int, **strengths: float) ->
 
     def end_at(strength: float) -> Snapshot:
         rng, at = np.random.default_rng([seed, 1]), problem.at(lambda_sparse=strength)
-        *_, end = iterate(at, "auto", budget, init_scale=scale, rng=rng)
-        return end
+        return Fit.of(at, "auto", budget, init_scale=scale, rng=rng).end()
 
     for strength in [0.0] if method == FM else own["grid"]:
         scores = scored(problem, end_at(strength), split)

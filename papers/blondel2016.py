@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.design import Design, augmented
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.interactions.weights import to_expansion
 from fmviz.engine.models import Lifted, PolynomialNetwork
 from fmviz.engine.parameters import Parameters
@@ -330,7 +330,7 @@ def fit_fig3(  # noqa: PLR0913 (the settings of a trial)
 def _predicted(problem: Problem, Z: Any, seed: int, own: Settings) -> np.ndarray:
     rng = np.random.default_rng([seed, 1])
     budget = Budget(own["epochs"], tol=own["tol"], report_every=None)
-    *_, last = iterate(problem, "cd", budget, init_scale=0.1, rng=rng)
+    last = Fit.of(problem, "cd", budget, init_scale=0.1, rng=rng).end()
     return problem.model.predict(Design(Z), last.parameters)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.drive import Budget, chosen_solver, iterate
+from fmviz.engine.fit import Budget, Fit, chosen_solver
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
@@ -45,7 +45,7 @@ def descend(
     course: list[Row] = []
     rng, wanted = np.random.default_rng([seed, 2]), 0.0
     method = get_solver(chosen_solver(problem, solver).name, parameters)
-    for last in iterate(problem, method, budget, start=start, rng=rng):
+    for last in Fit.of(problem, method, budget, start=start, rng=rng).epochs():
         if last.epoch >= wanted or last.status is not None:
             wanted = last.epoch + 1 if last.epoch < _ALL_UP_TO else last.epoch * _GROWTH
             course.append({"epoch": last.epoch, "seconds": last.seconds, "objective": value(last)})

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import svds
 from sklearn.metrics import f1_score
 
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.losses import Absolute, CappedHinge, CappedInsensitive, Huber, Loss, Squared
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
@@ -141,7 +141,7 @@ def contamination(own: Settings, data: str, percent: int, seed: int) -> Rows:
         for strength in strengths:
             at = replace(problem, loss=loss, model=machine, lambda_p=slope * strength)
             start = robust_start if loss is capped else at.start(0.0, rng)
-            *_, end = iterate(at, solver, budget, start=start, rng=rng)
+            end = Fit.of(at, solver, budget, start=start, rng=rng).end()
             error = _error(data, chosen_by, y[others], end.parameters, np.median)
             ends.setdefault(error, (slope * strength, end.parameters))
         strength, best = ends[min(ends)]

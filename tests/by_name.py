@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from inspect import signature
 from typing import Any
 
-from fmviz.engine import compatibility, drive
-from fmviz.engine.drive import Budget, chosen_solver
+from fmviz.engine import compatibility
+from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.fit import Budget, Fit, chosen_solver, never
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import get_model
 from fmviz.engine.penalties import get_penalty
@@ -51,10 +52,15 @@ def iterate(
     problem: Problem,
     solver: str | Solver = "auto",
     budget: Budget | None = None,
-    *stop: Any,
+    should_stop: Any = never,
+    *,
+    resume: Checkpoint | None = None,
     **keywords: Any,
 ) -> Iterator[Snapshot]:
-    """Run; `keywords` are those of `fmviz.engine.drive.iterate` and the solver's own settings."""
-    of_run = {name: keywords.pop(name) for name in signature(drive.iterate).parameters if name in keywords}
+    """Run a fit; `keywords` are those of `Fit.of` and `Fit.epochs`, and the solver's own settings."""
+    of_fit, of_run = (
+        {name: keywords.pop(name) for name in signature(function).parameters if name in keywords}
+        for function in (Fit.of, Fit.epochs)
+    )
     chosen = get_solver(chosen_solver(problem, solver).name, keywords) if keywords else solver
-    return drive.iterate(problem, chosen, budget, *stop, **of_run)
+    return Fit.of(problem, chosen, budget, **of_fit).resume(resume).epochs(should_stop, **of_run)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from by_name import iterate
 
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.parameters import Parameters
 

@@ -14,7 +14,7 @@ from sklearn import metrics as sklearn_metrics
 from sklearn.linear_model import PoissonRegressor
 
 import fmviz
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.outliers import errors_of

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import fmviz
-from fmviz.engine.drive import never
+from fmviz.engine.fit import never
 from fmviz.figures.palette import regularizer_color
 from fmviz.lab.runner import Run
 from fmviz.lab.store import store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,14 @@ import numpy as np
 from .arrays import UNREADABLE, Arrays
 from .memory import aligned_copy
 from .parameters import Parameters
+from .snapshot import Snapshot, Status
 
 Keep = Callable[[Callable[[], "Checkpoint"]], None]
 """A function called with a factory of the checkpoint, which is copied only when needed."""
 
 _TREE = "tree"
+_OUTPUTS, _END = "machines", "end"
+_PARAMETERS, _GENERATORS = "parameters at rest", "generators"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +37,91 @@ class Checkpoint:
         The change in the last epoch.
     memory : mapping
         The state of the solver: arrays, numbers, strings, None, states of random generators, and tuples and
-        mappings of these. Read-only.
+        mappings of these. Read-only. Several outputs have a tuple of checkpoints, as mappings.
     """
 
     epoch: int
     seconds: float
     change: float
     memory: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, solver: Any, epoch: int = 0, seconds: float = 0.0, change: float = float("nan")
+    ) -> Checkpoint:
+        """Return the state of a solver."""
+        return cls(epoch, seconds, change, remember(solver))
+
+    @classmethod
+    def of_end(cls, last: Any) -> Checkpoint:
+        """Return the state of an output whose run has ended with this snapshot."""
+        status = last.status.reason.value, last.status.message
+        end = {"record": last.record(), "parameters": last.parameters, "status": status}
+        return cls(last.epoch, last.seconds, last.change, {_END: end})
+
+    @classmethod
+    def at_rest(
+        cls, parameters: Parameters, rng: np.random.Generator, epoch: int, seconds: float
+    ) -> Checkpoint:
+        """Return parameters from which a run continues with other strengths."""
+        memory = {_PARAMETERS: dict(parameters), _GENERATORS: (rng.bit_generator.state,)}
+        return cls(epoch, seconds, float("nan"), memory)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run of this output has ended."""
+        return _END in self.memory
+
+    @property
+    def rests(self) -> bool:
+        """Whether a solver starts anew from `parameters`."""
+        return _PARAMETERS in self.memory
+
+    def end(self) -> Snapshot:
+        """Return the last snapshot of an output that has ended."""
+        record, arrays, status = (self.memory[_END][name] for name in ("record", "parameters", "status"))
+        return Snapshot.of_record(record, Parameters(**arrays), Status.of(*status))
+
+    def parameters(self, rng: np.random.Generator) -> Parameters:
+        """Return the parameters of a checkpoint at rest, and set the state of the generator."""
+        for state in self.memory.get(_GENERATORS, ()):
+            rng.bit_generator.state = state
+        return Parameters(**self.memory[_PARAMETERS])
+
+    @classmethod
+    def joined(cls, each: Sequence[Checkpoint], several: bool) -> Checkpoint:
+        """Join the checkpoints of all outputs, unless there are not `several`."""
+        if not several:
+            return each[0]
+        if each[0].rests:
+            parameters = Parameters.stacked([Parameters(**part.memory[_PARAMETERS]) for part in each])
+            states = tuple(state for part in each for state in part.memory[_GENERATORS])
+            memory = {_PARAMETERS: dict(parameters), _GENERATORS: states}
+            epochs, seconds = max(part.epoch for part in each), sum(part.seconds for part in each)
+            return cls(epochs, seconds, float("nan"), memory)
+        running = next(part for part in each if not part.ended)
+        return replace(running, memory={_OUTPUTS: tuple(vars(part) for part in each)})
+
+    def split(self, m: int | None) -> list[Checkpoint]:
+        """Return the checkpoints of m outputs; None for a single one."""
+        if m is None:
+            return [self]
+        if not self.rests:
+            return [_of_output(state) for state in self.memory[_OUTPUTS]]
+        parameters, states = Parameters(**self.memory[_PARAMETERS]), self.memory.get(_GENERATORS, ())
+        return [
+            replace(
+                self,
+                seconds=self.seconds / m,
+                memory={_PARAMETERS: dict(parameters.of_output(c)), _GENERATORS: states[c : c + 1]},
+            )
+            for c in range(m)
+        ]
+
+    def for_other_rows(self, solver: Any, m: int | None) -> Checkpoint | None:
+        """Return the part that stays valid when the rows change, None if there is none."""
+        each = [replace(part, memory=solver.for_other_rows(part.memory)) for part in self.split(m)]
+        return Checkpoint.joined(each, m is not None) if any(part.memory for part in each) else None
 
     def to_bytes(self) -> bytes:
         """Return the checkpoint as a compressed archive of arrays, without code."""
@@ -74,6 +155,13 @@ class Checkpoint:
             raise ValueError(
                 "This is not a checkpoint of a run, or it is damaged. Restart the run from its settings."
             ) from error
+
+
+def _of_output(state: Mapping[str, Any]) -> Checkpoint:
+    # Before version 0.1, outputs that had ended had only their end.
+    end = state.get(_END)
+    values = state if end is None else {**end["record"], "memory": {_END: end}}
+    return Checkpoint(*(values[name] for name in ("epoch", "seconds", "change", "memory")))
 
 
 def remember(owner: Any) -> dict[str, Any]:

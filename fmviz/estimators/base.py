@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import DTYPES, Design, augmented
-from fmviz.engine.drive import Budget, chosen_solver, for_other_rows, iterate
 from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
+from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.interactions.weights import PairWeights
 from fmviz.engine.losses import get_loss
 from fmviz.engine.models import ConvexFM, Model
@@ -45,7 +45,7 @@ from .fitting import (
     restore_features,
     with_arrays,
 )
-from .interactions import Fit, attributes, fitted_pairs, ranked, weight_of
+from .interactions import OutputFit, attributes, fitted_pairs, ranked, weight_of
 
 Callback: TypeAlias = Callable[[Snapshot], Any]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
@@ -145,23 +145,23 @@ class ModelEstimator(SparseInput, ABC):
         """Fit to checked data; held-out rows can be `stratified` by class."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
         problem, kept = self._problem(X, target, sample_weight, all_features=warm)
-        problem, size = self._completed(problem)
+        problem, begin = self._completed(problem)
         held_out = None
         if self._switch("early_stopping"):
             fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
             patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
             held_out = HeldOut(problem, fraction, patience, rng, stratified)
             problem = held_out.training
-        solver = self._chosen_solver(problem)
-        has_start = any(hasattr(self, name) for name in ("_fitted_model", *(f"{n}_" for n in problem.shapes)))
-        start, memory = self._start(problem, size, rng, warm and has_start), None
-        if warm and self._memory is not None and self._memory.key == key_of(problem, solver, start):
-            memory = self._memory.state
-        final = self._run(problem, solver, budget, start, rng, memory, held_out, kept)
+        names = "_fitted_model", *(f"{name}_" for name in problem.shapes)
+        has_start = warm and any(hasattr(self, name) for name in names)
+        fit = self._begin(problem, begin, budget, rng, has_start)
+        if warm and self._memory is not None and self._memory.key == key_of(fit):
+            fit = fit.resume(self._memory.state)
+        final = self._run(fit, held_out, kept)
         self._memory = None
         if warm and final:
-            key = key_of(problem, solver, self._fitted_parameters().shifted(-problem.target.center))
-            self._memory = Memory(solver.name, key, final)
+            end = self._fitted_parameters().shifted(-problem.target.center)
+            self._memory = Memory(fit.solver.name, key_of(replace(fit, start=end)), final)
 
     def _fit_part(self, X: Any, target: Target, sample_weight: Any) -> None:
         """Run an epoch on a checked part of the rows."""
@@ -176,12 +176,14 @@ class ModelEstimator(SparseInput, ABC):
             self._scale = Scale(np.zeros(X.shape[1]), np.ones(X.shape[1]))
         # Nor is the mean of its target.
         problem, _ = self._problem(X, target, sample_weight, centred=False)
-        problem, size = self._completed(problem, self._memory is None)
-        start, memory = self._start(problem, size, rng, True), None
-        if self._memory is not None and self._memory.solver == solver.name:
-            memory = for_other_rows(solver, self._memory.state)
-        final = self._run(problem, solver, Budget(epochs=1, tol=0.0), start, rng, memory)
-        self._memory = Memory(solver.name, "", for_other_rows(solver, final)) if final else None
+        problem, begin = self._completed(problem, self._memory is None)
+        start, m = self._warm_start(problem, problem.start(begin, rng)), problem.n_machines
+        fit = Fit.of(problem, solver, Budget(epochs=1, tol=0.0), start=start, rng=rng)
+        if self._memory is not None and self._memory.solver == solver.name and self._memory.state:
+            fit = fit.resume(self._memory.state.for_other_rows(solver, m))
+        final = self._run(fit)
+        state = None if final is None else final.for_other_rows(solver, m)
+        self._memory = None if final is None else Memory(solver.name, "", state)
 
     def _part_solver(self) -> Solver:
         """Return the solver of `partial_fit`; raise ValueError if there is none."""
@@ -201,21 +203,23 @@ class ModelEstimator(SparseInput, ABC):
 
     @abstractmethod
     def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
-        """Fill in strengths that are None; return the problem and the size of the start.
+        """Fill in strengths that are None; return the problem and its start, or the scale of a random one.
 
         They are computed from the data for each output or, without `refresh`, taken from the last fit.
         """
 
-    def _chosen_solver(self, problem: Problem) -> Solver:
-        return chosen_solver(problem, self.solver)
+    def _begin(
+        self, problem: Problem, begin: Any, budget: Budget, rng: np.random.Generator, warm: bool
+    ) -> Fit:
+        """Return the fit from the last one if `warm`, otherwise from the start of `_completed`."""
+        start = begin if isinstance(begin, Parameters) else problem.start(begin, rng)
+        if warm:
+            start = self._warm_start(problem, start)
+        return Fit.of(problem, self.solver, budget, start=start, rng=rng)
 
-    def _cold_start(self, problem: Problem, size: Any, rng: np.random.Generator) -> Parameters:
-        return problem.start(size, rng)
-
-    def _start(self, problem: Problem, size: Any, rng: np.random.Generator, warm: bool) -> Parameters:
-        if not warm:
-            return self._cold_start(problem, size, rng)
-        start = problem.start(size, rng).shifted(problem.target.center)
+    def _warm_start(self, problem: Problem, start: Parameters) -> Parameters:
+        """Return the start with the arrays of the last fit, or those set by hand."""
+        start = start.shifted(problem.target.center)
         names = [*start]
         if hasattr(self, "_fitted_model"):
             if self._fitted_model.name != problem.model.name:
@@ -230,36 +234,20 @@ class ModelEstimator(SparseInput, ABC):
         return with_arrays(start, by_hand, self._dummies()).shifted(-problem.target.center)
 
     def _run(
-        self,
-        problem: Problem,
-        solver: Solver,
-        budget: Budget,
-        start: Parameters,
-        rng: np.random.Generator,
-        memory: Mapping[str, Any] | None = None,
-        held_out: HeldOut | None = None,
-        kept: np.ndarray | None = None,
-    ) -> dict[str, Any]:
-        """Run the solver and store the result, 0 for features not `kept`; return its final state, if any."""
+        self, fit: Fit, held_out: HeldOut | None = None, kept: np.ndarray | None = None
+    ) -> Checkpoint | None:
+        """Run a fit and store the result, 0 for features not `kept`; return its final state, if any."""
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback = {self.callback!r} must be a function of a snapshot, or None.")
         every = (
             int(self.verbose) if isinstance(self.verbose, bool) else whole_number("verbose", self.verbose, 0)
         )
-        resume = None if memory is None else Checkpoint(0, 0.0, float("nan"), memory)
-        # A resuming solver sets the state of the generator, which may be the user's.
-        rng = rng if memory is None else deepcopy(rng)
-        final: dict[str, Any] = {}
-        snapshots = iterate(
-            problem,
-            solver,
-            budget,
-            start=start,
-            rng=rng,
-            resume=resume,
-            leave=lambda memory, _: final.update(memory),
-        )
-        records = []
+        if fit.checkpoint is not None:
+            # A resuming solver sets the state of the generator, which may be the user's.
+            fit = replace(fit, rng=deepcopy(fit.rng))
+        problem, records = fit.problem, []
+        final: list[Checkpoint] = []
+        snapshots = fit.epochs(leave=lambda now, _: final.append(now))
         for snapshot in snapshots:
             enough = None
             if held_out is not None:
@@ -268,7 +256,6 @@ class ModelEstimator(SparseInput, ABC):
             if self.callback is not None and self.callback(_uncentred(problem, snapshot)):
                 enough = f"Stopped by the callback after {snapshot.epoch:,} epochs."
             if enough is not None and snapshot.status is None:
-                snapshots.close()
                 residual = certify(problem, snapshot.parameters)
                 snapshot = replace(snapshot, certificate=residual, status=Status(Reason.STOPPED, enough))
             records.append(snapshot.record())
@@ -276,11 +263,12 @@ class ModelEstimator(SparseInput, ABC):
                 print(_line(snapshot))
             if snapshot.status is not None:
                 break
+        snapshots.close()
         end = snapshot if held_out is None else held_out.best_of(problem, snapshot)
         assert end.status is not None, "the last snapshot carries the status"
         if every:
             print(end.status.message)
-        unfinished = budget.tol > 0 and end.status.reason in (Reason.EPOCHS, Reason.STALLED)
+        unfinished = fit.budget.tol > 0 and end.status.reason in (Reason.EPOCHS, Reason.STALLED)
         if unfinished or end.status.reason is Reason.DIVERGED:
             warnings.warn(end.status.message, ConvergenceWarning, stacklevel=4)
         if end.status.converged and (why := self._why_empty(problem, end.parameters)) is not None:
@@ -292,14 +280,14 @@ class ModelEstimator(SparseInput, ABC):
         self._described = {
             "Model": f"{problem.model.label}, rank {problem.rank}",
             "Regularizer": f"{problem.penalty.label}; {strengths}",
-            "Solver": solver.label,
+            "Solver": fit.solver.label,
             **end.described(),
         }
         self.certificate_ = end.certificate
         self.status_ = end.status
         self.n_iter_ = snapshot.epoch
         beyond = end.epoch < snapshot.epoch or end.status.reason is Reason.DIVERGED
-        return {} if beyond else final
+        return None if beyond or not final[0].memory else final[0]
 
     def _why_empty(self, problem: Problem, end: Parameters) -> str | None:
         """Return why a fit ended without interactions, or None if it has some."""
@@ -342,7 +330,7 @@ class ModelEstimator(SparseInput, ABC):
         value = getattr(self, f"{name}_")
         return value[max(value)] if isinstance(value, dict) else value
 
-    def fit_of(self, output: Any) -> Fit:
+    def fit_of(self, output: Any) -> OutputFit:
         """Return the fit of one output, by label or number; None selects a single output."""
         check_is_fitted(self)
         model, parameters = self._fitted_model, self._fitted_parameters()

@@ -101,7 +101,7 @@ class _CrossValidated:
             setattr(self, f"{name}_", problem.joined([getattr(choice.best, name) for choice in choices]))
         problem = problem.at(**{name: getattr(self, f"{name}_") for name in STRENGTHS})
         start = problem.joined([choice.start for choice in choices])
-        self._run(problem, self._chosen_solver(problem), budget, start, rng, kept=kept)
+        self._run(self._begin(problem, start, budget, rng, warm=False), kept=kept)
 
     def _loss(self: Any, scorer: Callable[..., float], held_out: Problem, fit: Parameters) -> float:
         """Return the negative score of a fit on held-out rows."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.errors import finite_number, one_of
+from fmviz.engine.fit import Budget, Fit, chosen_solver
 from fmviz.engine.losses import Loss
 from fmviz.engine.models import HigherOrder, Lifted, Model, PolynomialNetwork, get_model
 from fmviz.engine.parameters import Parameters
@@ -16,7 +17,7 @@ from fmviz.engine.penalties import Penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
-from fmviz.engine.starts.informed import QUICK, STARTS, informed_solver, informed_start
+from fmviz.engine.starts.informed import QUICK, STARTS, fit_from
 from fmviz.engine.starts.strengths import fill_strengths
 
 from .base import Callback, ModelEstimator, RandomState
@@ -97,21 +98,19 @@ class _FactorizationMachine(ModelEstimator):
             setattr(self, f"{name}_", getattr(problem, name))
         return problem, size
 
-    def _informed(self) -> bool:
-        return one_of("start", self.start, STARTS) == "informed"
-
-    def _chosen_solver(self, problem: Problem) -> Solver:
-        solver = super()._chosen_solver(problem)
-        if not self._informed():
-            return solver
-        if problem.model.plain and self.solver == "auto":
+    def _begin(
+        self, problem: Problem, begin: Any, budget: Budget, rng: np.random.Generator, warm: bool
+    ) -> Fit:
+        solver = chosen_solver(problem, self.solver)
+        informed = one_of("start", self.start, STARTS) == "informed"
+        if informed and problem.model.plain and self.solver == "auto":
             solver = solver.having(**QUICK)
-        return informed_solver(solver, problem)
-
-    def _cold_start(self, problem: Problem, size: Any, rng: np.random.Generator) -> Parameters:
-        if not self._informed():
-            return problem.start(size, rng)
-        return informed_start(problem, size, rng, shrunk=self.lambda_p is None)
+        start = begin if isinstance(begin, Parameters) else None
+        if warm:
+            start = self._warm_start(problem, problem.start(begin, rng))
+        shrunk = self.lambda_p is None
+        fit = fit_from(self.start, problem, solver, begin, rng, start=start, shrunk=shrunk)
+        return replace(fit, budget=budget)
 
 
 class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):

@@ -17,15 +17,16 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from fmviz.engine.certificates.stationarity import certify
+from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.design import check_format
 from fmviz.engine.errors import whole_number
+from fmviz.engine.fit import Fit
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.snapshot import Snapshot, html_table
-from fmviz.engine.solvers import Solver
 from fmviz.engine.target import Target
 from fmviz.paths.scaling import Scale
 
@@ -420,26 +421,27 @@ class Memory(NamedTuple):
     solver : str
         Its name.
     key : str
-        The `key_of` problem, solver and final parameters; "" after `partial_fit`.
-    state : mapping
-        The `memory` of a `fmviz.engine.checkpoint.Checkpoint`.
+        The `key_of` the fit from its final parameters; "" after `partial_fit`.
+    state : Checkpoint or None
+        The final state; None if nothing of it stays valid for other rows.
     """
 
     solver: str
     key: str
-    state: Mapping[str, Any]
+    state: Checkpoint | None
 
 
-def key_of(problem: Problem, solver: Solver, at: Parameters) -> str:
-    """Return a hash of the problem, the settings of its solver and the parameters of a fit."""
+def key_of(fit: Fit) -> str:
+    """Return a hash of the problem of a fit, the settings of its solver and its start."""
+    problem, solver, start = fit.problem, fit.solver, fit.start
     parts = (
         *(problem.model, problem.penalty, problem.loss, problem.rank),
         *(np.asarray(getattr(problem, name)).tolist() for name in STRENGTHS),
         *(problem.fit_linear, problem.fit_intercept, problem.design.storage.name, problem.design.shape),
-        *(solver.name, solver.settings, list(at)),
+        *(solver.name, solver.settings, list(start)),
     )
     digest = hashlib.blake2b(repr(parts).encode(), digest_size=16)
-    for array in (*problem.design.columns, problem.y, problem.unit_weights, *at.values()):
+    for array in (*problem.design.columns, problem.y, problem.unit_weights, *start.values()):
         if array.size:
             digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -19,7 +19,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.metrics import used_pairs
 from fmviz.paths.scaling import Scale
 
-Fit: TypeAlias = tuple[Model, Parameters, int, bool]
+OutputFit: TypeAlias = tuple[Model, Parameters, int, bool]
 """A model, its parameters for one output, the number of dummy features (the last ones), and whether pair
 weights are entries of W even if these are half of the product's weight."""
 PRODUCTS = (HigherOrder, PolynomialNetwork, Lifted, AllSubsets)
@@ -119,7 +119,9 @@ def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarr
     return np.concatenate(parts, axis=2), np.concatenate(weights)
 
 
-def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None, scale: Scale) -> pd.DataFrame:
+def ranked(
+    fit: OutputFit, names: np.ndarray, top: int | None, order: int | None, scale: Scale
+) -> pd.DataFrame:
     """Return the table of `ModelEstimator.interactions` for one output."""
     wanted = 2 if order is None else whole_number("order", order, 2, 10)
     if top is not None:
@@ -145,7 +147,7 @@ def ranked(fit: Fit, names: np.ndarray, top: int | None, order: int | None, scal
     return table
 
 
-def weight_of(fit: Fit, names: np.ndarray, features: Sequence[Any]) -> float:
+def weight_of(fit: OutputFit, names: np.ndarray, features: Sequence[Any]) -> float:
     """Return the weight of a product of distinct features as in `ranked`, 0 if f lacks the order."""
     chosen = _indices(names, features)
     orders = _products(fit, len(chosen))
@@ -156,12 +158,12 @@ def weight_of(fit: Fit, names: np.ndarray, features: Sequence[Any]) -> float:
     return products.entry(chosen)
 
 
-def _products(fit: Fit, order: int) -> dict[int, Interactions | None]:
+def _products(fit: OutputFit, order: int) -> dict[int, Interactions | None]:
     """Return the products of features by order, for all subsets including this order; None for pairs."""
     return {**_split(*fit[:3], order)[2]} if isinstance(fit[0], PRODUCTS) else {2: None}
 
 
-def fitted_pairs(fit: Fit, d: int) -> PairWeights:
+def fitted_pairs(fit: OutputFit, d: int) -> PairWeights:
     """Return the weights of the pairs of features of X; raise ValueError if f has no pairs."""
     orders = _products(fit, 2)
     if 2 not in orders:

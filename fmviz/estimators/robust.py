@@ -8,9 +8,9 @@ from typing import Any, ClassVar, TypeAlias, cast
 import numpy as np
 
 from fmviz.engine.errors import finite_number, whole_number
+from fmviz.engine.fit import chosen_solver
 from fmviz.engine.losses import CappedHinge, CappedInsensitive, Insensitive, Loss
 from fmviz.engine.models import Model, RobustFM
-from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.settings import SMALL
 from fmviz.engine.snapshot import Snapshot
@@ -86,14 +86,11 @@ class _Robust(ModelEstimator):
         problem = replace(problem, rank=free if self.rank is None else self.rank)
         if self._number("lambda_w") is None:
             problem = problem.at(lambda_w=linear_strength(problem))
-        caps, self._begin = self._caps(), problem.start(0.0, rng)
+        caps, start = self._caps(), problem.start(0.0, rng)
         if None in (caps.epsilon, caps.cap, caps.spectrum, caps.lambda_p):
-            solver = self._chosen_solver(problem)
-            problem, self._begin, _ = estimate_caps(problem, caps, solver, self._begin, rng)
-        return problem, 0.0
-
-    def _cold_start(self, problem: Problem, size: Any, rng: np.random.Generator) -> Parameters:
-        return self._begin
+            solver = chosen_solver(problem, self.solver)
+            problem, start, _ = estimate_caps(problem, caps, solver, start, rng)
+        return problem, start
 
     def _fit(self, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         if target.kind not in ("real", "binary") or target.values.ndim > 1:
@@ -102,7 +99,6 @@ class _Robust(ModelEstimator):
                 "outputs. Fit a machine for each, for example with sklearn.multiclass.OneVsRestClassifier."
             )
         super()._fit(X, target, sample_weight, stratified)
-        del self._begin
         f = self._scores(X)
         kinks: Any = self._fitted_loss.majoriser
         self.outlier_mask_ = kinks.excess(f, target.values) > kinks.cap

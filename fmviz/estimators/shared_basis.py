@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import Budget
 from fmviz.engine.errors import one_of, whole_number
+from fmviz.engine.fit import Budget
 from fmviz.engine.losses import Loss
 from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.parameters import Parameters

@@ -36,8 +36,8 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine._jit import cache_directory
-from fmviz.engine.drive import never
 from fmviz.engine.errors import StoppedError
+from fmviz.engine.fit import never
 from fmviz.engine.memory import in_words
 from fmviz.lab.isolation import enter_namespaces, restrict
 

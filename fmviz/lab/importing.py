@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import never
+from fmviz.engine.fit import never
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.starts.strengths import fill_strengths
 from fmviz.lab.datasets import Dataset

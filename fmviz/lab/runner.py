@@ -12,15 +12,15 @@ import numpy as np
 
 from fmviz.engine import compatibility
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, chosen_solver, iterate, never
 from fmviz.engine.errors import StoppedError, whole_number
+from fmviz.engine.fit import Budget, never
 from fmviz.engine.interactions.weights import Interactions, interactions_of, orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot
-from fmviz.engine.starts.informed import informed_solver, informed_start, path_start, why_empty
+from fmviz.engine.starts.informed import fit_from, path_start, why_empty
 from fmviz.engine.target import Target
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.datasets import Dataset
@@ -218,7 +218,7 @@ class Run:
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
         """Train, and yield snapshots with metrics by `measure`.
 
-        `checkpoints` holds the keywords ``resume``, ``keep`` and ``leave`` of `fmviz.engine.drive.iterate`.
+        `checkpoints` holds the keywords ``resume``, ``keep`` and ``leave`` of `fmviz.engine.fit.iterate`.
         """
         budget = Budget(
             epochs=self.experiment.max_epochs,
@@ -256,31 +256,23 @@ class Run:
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
     ) -> Iterator[Snapshot]:
         """Train within a budget, and yield snapshots without metrics."""
-        run = self._with_start(should_stop, checkpoints.get("resume"))
-        experiment = run.experiment
+        resume = checkpoints.pop("resume", None)
+        run = self._with_start(should_stop, resume)
+        experiment, problem, start = run.experiment, run.problem, run.begin
         # The split has a separate random stream: the start does not depend on it.
         rng = np.random.default_rng([experiment.seed, 1])
-        solver = chosen_solver(run.problem, experiment.solver)
-        start, warm = run.begin, experiment.start == "warm"
-        if experiment.start != "random":
-            solver = path_solver(run.problem, experiment.solver) if warm else solver
-            solver = informed_solver(solver, run.problem)
-            if start is None and checkpoints.get("resume") is None:
-                if warm:
-                    start = run._warm_start(should_stop)
-                else:
-                    start = informed_start(run.problem, experiment.init_scale, rng)
-        return iterate(
-            run.problem,
-            solver,
-            budget,
-            should_stop,
-            start=start,
-            init_scale=experiment.init_scale,
-            rng=rng,
-            schedule=run.schedule,
-            **checkpoints,
-        )
+        solver, warm = experiment.solver, experiment.start == "warm"
+        if warm:
+            solver = path_solver(problem, solver)
+        if resume is not None:
+            # It has the parameters.
+            start = problem.start(experiment.init_scale, rng)
+        elif warm and start is None:
+            start = run._warm_start(should_stop)
+        kind = "random" if experiment.start == "random" else "informed"
+        fit = fit_from(kind, problem, solver, experiment.init_scale, rng, start=start)
+        fit = replace(fit, budget=budget, schedule=run.schedule, checkpoint=resume)
+        return fit.epochs(should_stop, **checkpoints)
 
     def _warm_start(self, should_stop: Callable[[], bool]) -> Parameters:
         """Return the solution at the next weaker strength of the grid, like `fmviz.paths.walk`."""

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fmviz.checked import checked
-from fmviz.engine.drive import never
+from fmviz.engine.fit import never
 from fmviz.lab.confined import confined
 from fmviz.tables.encoded import Encoded, encode
 from fmviz.tables.encoder import TableEncoder

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, chosen_solver, iterate
 from fmviz.engine.errors import finite_number, one_of, whole_number
+from fmviz.engine.fit import Budget, Fit, chosen_solver
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Formulation, Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
-from fmviz.engine.starts.informed import QUICK, STARTS, informed_solver, lower_start, path_start
+from fmviz.engine.starts.informed import QUICK, fit_from, lower_start
 from fmviz.engine.starts.strengths import References
 from fmviz.engine.starts.zero_threshold import ZeroThreshold, zero_threshold
 
@@ -124,31 +124,18 @@ def iterate_path(  # noqa: PLR0913 (keywords as those of the estimators)
         one_of("orders", order, ORDERS)
     held_out = None if validation is None else problem.on_rows(*validation)
     rng = np.random.default_rng(random_state)
-    method = path_solver(problem, solver)
-    # Every cold fit, and the first fit of every warm path, starts from it.
-    first, method = start_and_solver(problem, start, init_scale, rng, method)
-    return _path(problem, strengths, orders, method, budget, first, start, rng, held_out, should_stop)
-
-
-def cold_start(problem: Problem, first: Parameters, start: str | Parameters) -> Parameters:
-    """Return the start of a fit that can be reproduced alone, given the start of fits at any λ."""
-    return lower_start(problem, first) if isinstance(start, str) and start == "informed" else first
-
-
-def start_and_solver(
-    problem: Problem,
-    start: str | Parameters,
-    init_scale: float,
-    rng: np.random.Generator,
-    solver: Solver,
-) -> tuple[Parameters, Solver]:
-    """Return the start of fits at any λ, and the solver; informed starts escape saddle points at P = 0."""
-    if isinstance(start, Parameters):
-        return start, solver
-    finite_number("init_scale", init_scale, low=0)
-    if one_of("start", start, STARTS) == "random":
-        return problem.start(init_scale, rng), solver
-    return path_start(problem, init_scale, rng), informed_solver(solver, problem)
+    kind, first = ("random", start) if isinstance(start, Parameters) else (start, None)
+    fit = fit_from(
+        kind,
+        problem,
+        path_solver(problem, solver),
+        finite_number("init_scale", init_scale, low=0),
+        rng,
+        start=first,
+        at_any_strength=True,
+    )
+    fit = replace(fit, budget=replace(budget or Budget(epochs=1_000), report_every=None))
+    return _path(fit, strengths, orders, kind == "informed", held_out, should_stop)
 
 
 def onwards(problem: Formulation) -> Order:
@@ -163,27 +150,23 @@ def path_solver(problem: Formulation, solver: str | Solver) -> Solver:
     return chosen_solver(problem, solver).having(**QUICK, anderson=_ANDERSON)
 
 
-def _path(  # noqa: PLR0913 (as `iterate_path`)
-    problem: Problem,
+def _path(
+    fit: Fit,
     strengths: list[float],
     orders: Sequence[Order],
-    solver: Solver,
-    budget: Budget | None,
-    first: Parameters,
-    how: str | Parameters,
-    rng: np.random.Generator,
+    informed: bool,
     held_out: Problem | None,
     should_stop: Callable[[], bool],
 ) -> Iterator[PathPoint]:
-    # Only the final snapshot of each fit is used.
-    budget = replace(budget or Budget(epochs=1_000), report_every=None)
+    """Yield the fits; every cold fit, and the first fit of every warm path, has the start of `fit`."""
     for order in orders:
-        start = first
+        start = fit.start
         for strength in reversed(strengths) if order == "down" else strengths:
-            current = problem.at(lambda_sparse=strength)
-            if order == "cold":
-                start = cold_start(current, first, how)
-            *_, end = iterate(current, solver, budget, should_stop, start=start, rng=rng)
+            current = fit.problem.at(lambda_sparse=strength)
+            if order == "cold" and informed:
+                # The fit can be reproduced alone.
+                start = lower_start(current, fit.start)
+            end = replace(fit, problem=current, start=start).end(should_stop)
             if order != "cold":
                 start = end.parameters
             loss = float("nan") if held_out is None else held_out.risk(end.parameters)

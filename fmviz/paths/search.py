@@ -15,16 +15,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fmviz.engine.drive import Budget, never
 from fmviz.engine.errors import finite_number, whole_number
+from fmviz.engine.fit import Budget, never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.solvers import Solver
+from fmviz.engine.starts.informed import fit_from
 from fmviz.engine.starts.strengths import fill_strengths
 from fmviz.typography import typeset
 
-from .path import PathPoint, iterate_path, path_solver, problem_of, start_and_solver
+from .path import PathPoint, path_solver, problem_of
 
 PER_DECADE = 12
 """The number of strengths per decade of the grid."""
@@ -141,26 +142,18 @@ def walk(
     first = weakest(problem)
     chain = grid(first, 10.0**_DECADES * first if strengths is None else max(first, *strengths))
     rng = np.random.default_rng(random_state)
-    method = path_solver(problem, solver)
-    begin, method = start_and_solver(problem, "informed", init_scale, deepcopy(rng), method)
-    start = begin
+    method, scale = path_solver(problem, solver), finite_number("init_scale", init_scale, low=0)
+    fit = fit_from("informed", problem, method, scale, deepcopy(rng), at_any_strength=True)
+    fit = replace(fit, budget=replace(budget, report_every=None))
     for strength in sorted({*chain, *(strengths or ())}):
-        fits = iterate_path(
-            problem,
-            [strength],
-            orders=("cold",),
-            start=start,
-            solver=method,
-            budget=budget,
-            random_state=deepcopy(rng),
-            should_stop=should_stop,
-        )
-        if (point := next(fits, None)) is None or should_stop():
+        current = replace(fit, problem=problem.at(lambda_sparse=strength), rng=deepcopy(rng))
+        end = current.end(should_stop)
+        if should_stop():
             return
         if strengths is None or strength in strengths:
-            yield start, point
+            yield fit.start, PathPoint("cold", strength, end, math.nan)
         if strength in chain:
-            start = point.snapshot.parameters
+            fit = replace(fit, start=end.parameters)
 
 
 def find_lambda(  # noqa: PLR0913 (keywords as those of the estimators)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.drive import Budget, never
 from fmviz.engine.errors import whole_number
+from fmviz.engine.fit import Budget, never
 from fmviz.engine.problem import Problem
 from fmviz.engine.starts.strengths import References
 from fmviz.metrics import used_pairs

@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from by_name import SMOOTH
+from by_name import SMOOTH, iterate
 from oracles import slow_fm
 from oracles.generic_convex import generic_optimum
 
@@ -17,7 +17,7 @@ from fmviz.engine._exponential import from_bits, size_bits
 from fmviz.engine._jit import jitable
 from fmviz.engine.certificates.duality import dual_values, relative_gaps
 from fmviz.engine.compatibility import best_solver, why_not
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.losses import LOSSES, Huber, Logistic, Loss, QuantileHuber, evaluate
 from fmviz.engine.losses.capped import CappedHinge, CappedInsensitive
 from fmviz.engine.losses.half_squares import SquaredExcess, SquaredSlack

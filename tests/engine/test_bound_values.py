@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from by_name import iterate
 from signatures import signatures
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import fmviz
-from fmviz.engine.drive import Budget, iterate
 from fmviz.engine.errors import WhyNot
+from fmviz.engine.fit import Budget
 from fmviz.engine.losses import LOSSES, Huber, Squared, get_loss
 from fmviz.engine.models import MODELS, HigherOrder, get_model
 from fmviz.engine.penalties import L1, PENALTIES, TI, EntryView, OmegaStar, get_penalty

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from by_name import best_solver, build_problem, iterate
 
 from fmviz.engine.certificates.stationarity import stationarity
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem

@@ -10,7 +10,7 @@ from small_data import assert_resumable
 
 from fmviz.choices import why_not
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.models import get_model
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import SOLVERS

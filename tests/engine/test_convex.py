@@ -17,7 +17,7 @@ from fmviz.engine import memory
 from fmviz.engine.certificates import duality
 from fmviz.engine.certificates.duality import dual_values, relative_gaps
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.interactions.weights import GivenPairs, pairs_of
 from fmviz.engine.linalg import lowrank
 from fmviz.engine.linalg.lowrank import (

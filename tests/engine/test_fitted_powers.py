@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from by_name import build_problem, iterate
 
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers.kernels import entry_sweep

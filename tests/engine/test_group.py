@@ -7,12 +7,13 @@ from dataclasses import replace
 import cvxpy
 import numpy as np
 import pytest
+from by_name import iterate
 from oracles import slow_fm
 from signatures import recompiled, signatures
 
 import fmviz
 from fmviz import Experiment
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.penalties import L21, Group
 from fmviz.engine.problem import Problem
 from fmviz.lab.experiment import suggested

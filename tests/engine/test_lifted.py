@@ -8,7 +8,7 @@ from by_name import build_problem, iterate
 from oracles import slow_fm, slow_lifted
 
 from fmviz.engine import counting
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.interactions.weights import to_expansion
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem

@@ -6,11 +6,12 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from by_name import iterate
 from small_data import assert_resumable
 
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.counting import used_mask
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
@@ -97,13 +98,13 @@ def test_checkpoints_resume_exactly(solver, strengths):
 
 
 def test_runs_that_are_left_are_closed_and_tell_what_they_remember():
-    messages = []
+    ends = []
     run = iterate(
-        three_classes(), "psgd", leave=lambda memory, _: messages.append(memory), rng=np.random.default_rng(0)
+        three_classes(), "psgd", leave=lambda now, _: ends.append(now), rng=np.random.default_rng(0)
     )
     [*islice(run, 3)]
     run.close()
-    assert len(messages[0]["machines"]) == 3
+    assert len(ends[0].memory["machines"]) == 3
 
 
 def test_rows_are_chosen_of_all_outputs():

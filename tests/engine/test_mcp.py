@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import iterate
 
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.penalties import MCP
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import get_solver
-from fmviz.engine.starts.informed import informed_solver, informed_start
+from fmviz.engine.starts.informed import fit_from, informed_solver
 
 CASES = {
     "squared, dense": ("squared", MCP(2.0), 0.05),
@@ -38,12 +39,12 @@ def test_all_solvers_agree_from_the_informed_start(case):
         lambda_p=1e-2,
         lambda_sparse=strength,
     )
-    start, ends = informed_start(problem, 0.01, np.random.default_rng(0)), {}
+    fit, ends = fit_from("informed", problem, "pcd", 0.01, np.random.default_rng(0)), {}
     for name in ("pcd", "pbcd", "apgd", "psgd"):
         settings, epochs = ({"eta0": 0.05}, 200) if name == "psgd" else ({}, 20_000)
         budget = Budget(epochs, tol=1e-11, certify_every=50, report_every=None)
         solver = informed_solver(get_solver(name, settings), problem)
-        *_, ends[name] = iterate(problem, solver, budget, start=start, rng=np.random.default_rng(0))
+        *_, ends[name] = iterate(problem, solver, budget, start=fit.start, rng=np.random.default_rng(0))
     best = ends["pcd"].objective
     for name in ("pcd", "pbcd", "apgd"):
         assert ends[name].objective == pytest.approx(best, rel=1e-6)

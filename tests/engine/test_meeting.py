@@ -10,7 +10,7 @@ from small_data import table, target
 
 from fmviz.choices import why_not
 from fmviz.engine.certificates.stationarity import stationarity
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES, get_penalty
 from fmviz.engine.problem import Problem

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from by_name import build_problem, iterate
 from small_data import assert_resumable, same_iterates
 
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Problem

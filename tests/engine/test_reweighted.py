@@ -5,10 +5,10 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from by_name import build_problem
+from by_name import build_problem, iterate
 from small_data import assert_resumable
 
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.losses import LOSSES, Absolute, CappedHinge, CappedInsensitive, Insensitive
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import Reweighted

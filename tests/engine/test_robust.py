@@ -9,11 +9,11 @@ import cvxpy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from by_name import build_problem
+from by_name import build_problem, iterate
 from small_data import assert_resumable
 
 from fmviz.engine.certificates.stationarity import certify
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.losses import LOSSES, Absolute, CappedHinge, CappedInsensitive, Insensitive
 from fmviz.engine.losses.majoriser import Smoothed, smooth_part

@@ -8,7 +8,7 @@ from by_name import build_problem, iterate
 from small_data import assert_resumable, same_iterates
 
 from fmviz.choices import why_not
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import Change, Schedule, changes_of
 from fmviz.engine.snapshot import Reason

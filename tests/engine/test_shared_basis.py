@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import iterate
 from oracles.shared_basis import brute_force_value, l1_optimum
 from small_data import assert_resumable, differences
 
 from fmviz.engine.certificates.stationarity import certificates, certify
 from fmviz.engine.compatibility import best_solver
 from fmviz.engine.design import Design, augmented
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.models import get_model
 from fmviz.engine.penalties import OUTPUT_PENALTIES
 from fmviz.engine.problem import Problem

@@ -9,7 +9,7 @@ from by_name import build_problem, iterate
 
 import fmviz
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.linalg.lowrank import pair_gradient
 from fmviz.engine.models.quadratic import pair_sums
 from fmviz.engine.snapshot import Snapshot

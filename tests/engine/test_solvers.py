@@ -11,7 +11,7 @@ from by_name import build_problem, iterate, make_solver
 from small_data import table
 
 from fmviz.choices import why_not
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from by_name import iterate
 from oracles.generic_convex import generic_threshold
 from sklearn.base import clone
 
 import fmviz
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.linalg import lowrank
 from fmviz.engine.linalg.lowrank import pair_gradient
 from fmviz.engine.models import get_model

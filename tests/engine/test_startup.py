@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import scipy.sparse
+from by_name import iterate
 from programs import run_afresh
 
 from fmviz.cli import warmup as cli_warmup
 from fmviz.engine import _jit, warmup
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.losses.squared import Squared
 from fmviz.engine.models.base import Model
 from fmviz.engine.models.factorization_machine import FactorizationMachine
@@ -62,7 +63,7 @@ print(json.dumps({
 """
 
 
-ENGINE = "fmviz.engine.drive, fmviz.engine.models, fmviz.engine.penalties, fmviz.engine.solvers"
+ENGINE = "fmviz.engine.fit, fmviz.engine.models, fmviz.engine.penalties, fmviz.engine.solvers"
 HEAVY = {"joblib", "pandas", "plotly", "scipy.optimize", "scipy.stats", "sklearn", "streamlit"}
 
 

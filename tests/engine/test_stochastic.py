@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from by_name import build_problem, iterate, make_solver
 
 import fmviz
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.snapshot import Reason
 from fmviz.engine.solvers.stochastic.monotone import Safeguard

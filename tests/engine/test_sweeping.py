@@ -16,7 +16,7 @@ from small_data import stored
 from fmviz.datasets import make_sparse_interactions
 from fmviz.engine._jit import python_version
 from fmviz.engine.certificates.stationarity import stationarity
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._anderson import Extrapolation, combine, note

@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from by_name import build_problem
+from by_name import build_problem, iterate
 
 import fmviz
-from fmviz.engine.drive import Budget, iterate
+from fmviz.engine.fit import Budget
 from fmviz.engine.models import MODELS
 from fmviz.engine.snapshot import Reason
 

@@ -205,7 +205,7 @@ def test_parts_carry_the_count_of_steps_and_their_scale():
     full = clone(machine)
     for rows in np.split(np.arange(60), 4):
         machine.partial_fit(X[rows], Y[rows])
-    assert machine._memory.state["_t"] == 60
+    assert machine._memory.state.memory["_t"] == 60
     full.partial_fit(X, Y)
     assert full._memory.state["_t"] == 60
     # Steps that are too long are shortened for the rows to come.

@@ -8,7 +8,7 @@ from by_name import build_problem, iterate
 from small_data import differences
 
 from fmviz.engine.counting import used_mask
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.lab.interpretation.comparison import compare_supports

@@ -11,7 +11,7 @@ from by_name import iterate
 from tiny_papers import TINY
 
 import fmviz
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.engine.penalties import TI
 from fmviz.engine.problem import Problem
 from fmviz.lab.datasets import DATASETS

@@ -8,9 +8,9 @@ from by_name import build_problem, iterate
 
 import fmviz
 from fmviz.datasets import make_sparse_interactions
-from fmviz.engine import drive
+from fmviz.engine import fit
 from fmviz.engine.design import Design
-from fmviz.engine.drive import Budget
+from fmviz.engine.fit import Budget
 from fmviz.paths import choose, grid, iterate_path, iterate_selection, walk, weakest
 from fmviz.paths.validation import default_folds
 
@@ -70,8 +70,8 @@ def test_a_cold_fit_of_an_informed_path_is_the_fit_of_its_strength_alone():
 
 def test_a_path_does_nothing_twice(monkeypatch):
     certified, designs = [], []
-    real, init = drive.certificates, Design.__init__
-    monkeypatch.setattr(drive, "certificates", lambda *args: certified.append(args) or real(*args))
+    real, init = fit.certificates, Design.__init__
+    monkeypatch.setattr(fit, "certificates", lambda *args: certified.append(args) or real(*args))
 
     def counted(self, given, *args):
         if np.shape(given) == X.shape:  # Not those by which kernels are made ready.

@@ -25,7 +25,7 @@ STORE = FOLDER / "store.db"
 os.environ["FMVIZ_STORE"] = str(STORE)
 
 from fmviz.__main__ import main as command  # noqa: E402
-from fmviz.engine.drive import never  # noqa: E402
+from fmviz.engine.fit import never  # noqa: E402
 from fmviz.lab import importing  # noqa: E402
 from fmviz.lab.experiment import Experiment  # noqa: E402
 from fmviz.lab.runner import Run  # noqa: E402

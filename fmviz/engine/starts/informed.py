@@ -9,7 +9,8 @@ import numpy as np
 
 from ...typography import typeset
 from ..blas import one_thread
-from ..drive import Budget, chosen_solver, iterate
+from ..errors import one_of
+from ..fit import Budget, Fit, chosen_solver
 from ..parameters import Parameters
 from ..penalties import get_penalty
 from ..penalties.cs import CS
@@ -44,11 +45,40 @@ def informed_solver(solver: Solver, problem: Formulation) -> Solver:
     return informed
 
 
-def informed_start(
-    problem: Problem, init_scale: Any, rng: np.random.Generator, shrunk: bool = False
-) -> Parameters:
-    """Return the start of a single fit: the `lower_start` at its λ, given a `path_start`."""
-    return lower_start(problem, path_start(problem, init_scale, rng, shrunk))
+def fit_from(
+    kind: str,
+    problem: Problem,
+    solver: str | Solver,
+    init_scale: Any,
+    rng: np.random.Generator,
+    *,
+    start: Parameters | None = None,
+    at_any_strength: bool = False,
+    shrunk: bool = False,
+) -> Fit:
+    """Return a fit from one of the `STARTS`, with a solver to match.
+
+    Parameters
+    ----------
+    kind : {"informed", "random"}
+        An informed start is the `lower_start` at its λ, given a `path_start`, or the latter itself if
+        `at_any_strength`, for fits at other λ.
+    start : Parameters, optional
+        The start, if it is known.
+    problem, solver, init_scale, rng
+        See `Fit.of`; there may be one scale per machine.
+    shrunk
+        See `path_start`.
+    """
+    method = chosen_solver(problem, solver)
+    if informed := one_of("start", kind, STARTS) == "informed":
+        method = informed_solver(method, problem)
+    if start is None and not informed:
+        start = problem.start(init_scale, rng)
+    elif start is None:
+        start = path_start(problem, init_scale, rng, shrunk)
+        start = start if at_any_strength else lower_start(problem, start)
+    return Fit.of(problem, method, start=start, rng=rng)
 
 
 @one_thread()
@@ -70,8 +100,7 @@ def lower_start(problem: Problem, start: Parameters) -> Parameters:
 def _short_fit(problem: Problem, start: Parameters) -> Snapshot:
     solver = informed_solver(chosen_solver(problem, "auto"), problem)
     # A separate generator leaves the draws of the run unchanged.
-    *_, end = iterate(problem, solver, _SHORT, start=start, rng=np.random.default_rng(0))
-    return end
+    return Fit.of(problem, solver, _SHORT, start=start, rng=np.random.default_rng(0)).end()
 
 
 @one_thread()
@@ -94,7 +123,7 @@ def path_start(
     if not shrunk:
         smooth = smooth.at(lambda_p=max(problem.lambda_p, SHRINKAGE_SHARE * References(smooth).lambda_p))
     name = "cd" if problem.loss.mu() is not None else "lbfgs" if problem.loss.smooth else "reweighted"
-    *_, end = iterate(smooth, informed_solver(get_solver(name), smooth), _ROUGH, start=start, rng=rng)
+    end = Fit.of(smooth, informed_solver(get_solver(name), smooth), _ROUGH, start=start, rng=rng).end()
     return end.parameters if np.isfinite(end.objective) else start
 
 

@@ -31,8 +31,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..blas import one_thread
-from ..drive import Budget, iterate, never
 from ..errors import StoppedError
+from ..fit import Budget, Fit, never
 from ..losses import Loss
 from ..losses.absolute import Insensitive
 from ..losses.capped import CappedHinge, CappedInsensitive
@@ -127,7 +127,7 @@ def estimate_caps(  # noqa: C901 (the rule, step by step)
 
     def fitted(problem: Problem, start: Parameters, epochs: int) -> Parameters:
         budget = Budget(epochs, tol=1e-6, report_every=None, certify_every=None)
-        *_, end = iterate(problem, solver, budget, should_stop, start=start, rng=rng)
+        end = Fit.of(problem, solver, budget, start=start, rng=rng).end(should_stop)
         if should_stop():
             raise StoppedError
         return end.parameters

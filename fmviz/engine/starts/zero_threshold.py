@@ -30,8 +30,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..blas import one_thread
-from ..drive import Budget, iterate
 from ..errors import WhyNot
+from ..fit import Budget, Fit
 from ..linalg.descent_direction import descent_direction, pair_starts
 from ..linalg.lowrank import DENSE, PairGradient
 from ..models import get_model
@@ -144,11 +144,11 @@ def linear_fit(problem: Problem, rough: bool = False, start: Parameters | None =
             # without extrapolation.
             sweeps = get_solver("pcd", {"anderson": _ANDERSON})
             sweeps.unit_free = True
-            *_, end = iterate(smooth, sweeps, _ROUGHLY_LINEAR, start=parameters)
+            fit = Fit.of(smooth, sweeps, _ROUGHLY_LINEAR, start=parameters)
         else:
             solver = get_solver("lbfgs") if problem.loss.smooth else get_solver("reweighted", _BY_LBFGS)
-            *_, end = iterate(smooth, solver, _LINEAR, start=parameters)
-        parameters = end.parameters
+            fit = Fit.of(smooth, solver, _LINEAR, start=parameters)
+        parameters = fit.end().parameters
     return problem.start(0.0, np.random.default_rng(0)).replace(
         w=parameters.w, intercept=parameters.intercept
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.drive import Budget, never
+from fmviz.engine.fit import Budget, never
 from fmviz.engine.losses import LOSSES, Loss
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters

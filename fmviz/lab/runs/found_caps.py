@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import chosen_solver, never
+from fmviz.engine.fit import chosen_solver, never
 from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.counting import used_mask
-from fmviz.engine.drive import never
+from fmviz.engine.fit import never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.lab.catalog import DataChoice

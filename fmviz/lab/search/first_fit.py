@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from fmviz.engine.drive import never
+from fmviz.engine.fit import never
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.snapshot import Snapshot
 from fmviz.lab.experiment import Experiment

@@ -14,7 +14,7 @@ from functools import partial
 import pandas as pd
 from joblib import cpu_count
 
-from fmviz.engine.drive import Budget, never
+from fmviz.engine.fit import Budget, never
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.background.workers import stream
 from fmviz.lab.experiment import Experiment

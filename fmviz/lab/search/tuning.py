@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fmviz.engine.drive import chosen_solver, never
+from fmviz.engine.fit import chosen_solver, never
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.starts.informed import QUICK

@@ -22,7 +22,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.checked import checked
-from fmviz.engine.drive import never
+from fmviz.engine.fit import never
 from fmviz.engine.memory import array_bytes
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.datasets.readers import SAMPLE_DATA

@@ -1,9 +1,9 @@
-"""Run a solver on a problem: iterate, report snapshots, decide when to stop."""
+"""A fit of a problem: run a solver epoch by epoch, report snapshots, decide when to stop."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -32,9 +32,7 @@ from .stopping import (
 from .target import Target
 from .warmup import make_ready
 
-_MACHINES = "machines"
-# The memory of a stopped run, from whose parameters it can continue with other strengths.
-_REST, _DRAWS = "parameters at rest", "generators"
+Leave = Callable[[Checkpoint, Callable[[], Checkpoint]], Any]
 
 
 def never() -> bool:
@@ -49,136 +47,176 @@ def chosen_solver(problem: Formulation, solver: str | Solver) -> Solver:
     return get_solver(solver)
 
 
-def for_other_rows(solver: Solver, memory: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a state from `iterate` that stays valid when the rows change."""
-    if _MACHINES not in memory:
-        return solver.for_other_rows(memory)
-    each = [{**state, "memory": solver.for_other_rows(state["memory"])} for state in memory[_MACHINES]]
-    return {_MACHINES: tuple(each)} if any(state["memory"] for state in each) else {}
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A run of a solver on a problem, from a start or a checkpoint.
 
-
-def iterate(  # noqa: PLR0913 (every part of a run is a keyword)
-    problem: Problem,
-    solver: str | Solver = "auto",
-    budget: Budget | None = None,
-    should_stop: Callable[[], bool] = never,
-    *,
-    start: Parameters | None = None,
-    init_scale: float = 0.01,
-    rng: np.random.Generator | None = None,
-    resume: Checkpoint | None = None,
-    keep: Keep | None = None,
-    leave: Callable[[Mapping[str, Any], Callable[[], Checkpoint]], Any] | None = None,
-    schedule: Schedule | None = None,
-) -> Generator[Snapshot, None, None]:
-    """Run a solver and yield snapshots.
-
-    With several outputs, every machine that has not ended runs an epoch in turn, with an equal share of the
-    seconds of the budget. In snapshots, objective and parameters are those of `Problem`, certificate and
-    change are the maximum, used features and interactions those used by any machine, and seconds the sum. The
-    run has converged when every machine has.
-
-    Parameters
+    Attributes
     ----------
     problem : Problem
         The objective.
-    solver : str or Solver
-        A name from the registry, "auto", or a solver instance, such as ``PCD(anderson=5)``.
-    budget : Budget, optional
-        The limits and tolerances.
-    should_stop : callable
-        Called between epochs; a true value ends the run.
-    start : Parameters, optional
-        The starting point; by default P ~ N(0, init_scale²), w = 0 and bias 0.
-    init_scale : float
-        The standard deviation of the random start.
-    rng : numpy Generator, optional
+    solver : Solver
+        The solver with its settings.
+    start : Parameters
+        The starting point.
+    rng : numpy Generator
         The only source of randomness.
-    resume : Checkpoint, optional
-        The state of an earlier run of the same problem and solver. Its iterates continue, and its epochs and
-        seconds count. `start`, `init_scale` and `rng` are then ignored.
-    keep : callable, optional
-        ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
-        epoch is yielded; ``take()``, called immediately, returns the `Checkpoint`. Solvers with an empty
-        `memory` have none.
-    leave : callable, optional
-        ``leave(memory, take)`` is called when the run has ended or is closed. A checkpoint of the solver
-        state `memory` continues with the same iterates, up to rounding, after any epoch. ``take()``, called
-        immediately, returns a `Checkpoint` from which the run continues with strengths that the `schedule`
-        changes after this epoch, as if the change had been scheduled before.
-    schedule : Schedule, optional
+    budget : Budget
+        The limits and tolerances.
+    schedule : Schedule
         Changes of the strengths during the run. At each change, the solver restarts from the current
         parameters, with the current generator; the objective of an epoch uses the strengths of that epoch.
         The run does not converge while a change is pending. The schedule is read before every epoch; changes
         may be added between epochs.
-
-    Yields
-    ------
-    Snapshot
-        At the beginning, every `report_every` epochs, and at the end; the last one has the Status. All values
-        are recomputed from the parameters, not taken from the solver.
-
-    Raises
-    ------
-    ValueError
-        If the solver does not support the problem, the start has the wrong shape, or the checkpoint comes
-        from another solver.
+    checkpoint : Checkpoint, optional
+        The state of an earlier run of the same problem and solver, which this one continues; its epochs and
+        seconds count, and `start` and `rng` are ignored.
     """
-    budget, schedule = budget or Budget(), schedule or Schedule()
-    method = chosen_solver(problem, solver)
-    rng = rng if rng is not None else np.random.default_rng()
-    rested = resume if resume is not None and _REST in resume.memory else None
-    if rested is not None:
-        start, resume = Parameters(**rested.memory[_REST]), None
-    elif start is None:
-        start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
-    _check_start(problem, start)
-    draws, states = [rng], [None if resume is None else vars(resume)]
-    if (m := problem.n_machines) is not None:
-        draws = [np.random.default_rng(seed) for seed in rng.integers(2**63, size=(m, 4)).tolist()]
-        states = [None] * m if resume is None else resume.memory[_MACHINES]
-        if budget.seconds is not None:
-            budget = replace(budget, seconds=budget.seconds / m)
-    if rested is not None:
-        for draw, state in zip(draws, rested.memory.get(_DRAWS, ()), strict=False):
-            draw.bit_generator.state = state
-    done = (0, 0.0) if rested is None else (rested.epoch, rested.seconds / len(draws))
-    each = zip(problem.machines, problem.split(start), draws, states, [done] * len(draws), strict=True)
-    machines = [_Machine(part, method, schedule, *own) for part, *own in each]
-    return each_on_one_thread(_together(problem, machines, budget, should_stop, keep, leave))
+
+    problem: Problem
+    solver: Solver
+    start: Parameters
+    rng: np.random.Generator
+    budget: Budget = field(default_factory=Budget)
+    schedule: Schedule = field(default_factory=Schedule)
+    checkpoint: Checkpoint | None = None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        solver: str | Solver = "auto",
+        budget: Budget | None = None,
+        *,
+        start: Parameters | None = None,
+        init_scale: float = 0.01,
+        rng: np.random.Generator | None = None,
+        schedule: Schedule | None = None,
+    ) -> Fit:
+        """Return a fit from a start, by default random: P ~ N(0, init_scale²), w = 0 and bias 0.
+
+        Parameters
+        ----------
+        problem, budget, start, rng, schedule
+            See the class.
+        solver : str or Solver
+            A name from the registry, "auto", or a solver instance, such as ``PCD(anderson=5)``.
+        init_scale : float
+            The standard deviation of the random start.
+
+        Raises
+        ------
+        ValueError
+            If the solver is unknown, or the start has the wrong shape.
+        """
+        rng = np.random.default_rng() if rng is None else rng
+        if start is None:
+            start = problem.start(finite_number("init_scale", init_scale, low=0), rng)
+        _check_start(problem, start)
+        method = chosen_solver(problem, solver)
+        return cls(problem, method, start, rng, budget or Budget(), schedule or Schedule())
+
+    def resume(self, checkpoint: Checkpoint | None) -> Fit:
+        """Return the fit that continues from a checkpoint, or this fit for None."""
+        return replace(self, checkpoint=checkpoint)
+
+    def end(self, should_stop: Callable[[], bool] = never) -> Snapshot:
+        """Run to the end and return the last snapshot."""
+        *_, last = self.epochs(should_stop)
+        return last
+
+    def epochs(
+        self,
+        should_stop: Callable[[], bool] = never,
+        *,
+        keep: Keep | None = None,
+        leave: Leave | None = None,
+    ) -> Generator[Snapshot, None, None]:
+        """Run the solver and yield snapshots.
+
+        With several outputs, every one that has not ended runs an epoch in turn, with an equal share of the
+        seconds of the budget. In snapshots, objective and parameters are those of `Problem`, certificate and
+        change are the maximum, used features and interactions those used by any output, and seconds the sum.
+        The run has converged when every output has.
+
+        Parameters
+        ----------
+        should_stop : callable
+            Called between epochs; a true value ends the run.
+        keep : callable, optional
+            ``keep(take)`` is called after epochs from which a run can be resumed, before the snapshot of the
+            epoch is yielded; ``take()``, called immediately, returns the `Checkpoint`. Solvers with an empty
+            `memory` have none.
+        leave : callable, optional
+            ``leave(now, take)`` is called when the run has ended or is closed. The checkpoint `now` continues
+            with the same iterates, up to rounding, after any epoch; its epochs and seconds are 0. ``take()``,
+            called immediately, returns a checkpoint from which the run continues with strengths that the
+            `schedule` changes after this epoch, as if the change had been scheduled before.
+
+        Yields
+        ------
+        Snapshot
+            At the beginning, every `report_every` epochs, and at the end; the last one has the Status. All
+            values are recomputed from the parameters, not taken from the solver.
+
+        Raises
+        ------
+        ValueError
+            If the solver does not support the problem, or the checkpoint comes from another solver.
+        """
+        loops = [_Loop(fit) for fit in self._outputs()]
+        return each_on_one_thread(_in_turn(self, loops, should_stop, keep, leave))
+
+    def _outputs(self) -> list[Fit]:
+        """Return the fit of every output, each with a generator of its own."""
+        problem, m = self.problem, self.problem.n_machines
+        if m is None:
+            return [self]
+        seconds = None if self.budget.seconds is None else self.budget.seconds / m
+        checkpoints = [None] * m if self.checkpoint is None else self.checkpoint.split(m)
+        each = zip(
+            problem.machines,
+            problem.split(self.start),
+            self.rng.integers(2**63, size=(m, 4)).tolist(),
+            checkpoints,
+            strict=True,
+        )
+        alike = replace(self, budget=replace(self.budget, seconds=seconds))
+        return [
+            replace(alike, problem=part, start=start, rng=np.random.default_rng(seed), checkpoint=checkpoint)
+            for part, start, seed, checkpoint in each
+        ]
 
 
-def _together(
-    problem: Problem,
-    machines: Sequence[_Machine],
-    budget: Budget,
-    should_stop: Callable[[], bool],
-    keep: Keep | None,
-    leave: Callable[[Mapping[str, Any], Callable[[], Checkpoint]], Any] | None,
+def _in_turn(
+    fit: Fit, loops: Sequence[_Loop], should_stop: Callable[[], bool], keep: Keep | None, leave: Leave | None
 ) -> Generator[Snapshot, None, None]:
-    # Between reports, machines need not wait for each other unless their common state is saved.
-    each = [machine.epochs(budget, should_stop, keep is not None) for machine in machines]
-    running = [pair for pair in zip(machines, each, strict=True) if not pair[0].ended]
+    """Run an epoch of every output in turn, and yield the joint snapshots."""
+    several = fit.problem.n_machines is not None
+    # Between reports, outputs need not wait for each other unless their common state is saved.
+    each = [loop.epochs(should_stop, keep is not None) for loop in loops]
+    running = [pair for pair in zip(loops, each, strict=True) if not pair[0].ended]
     try:
         while running:
-            for machine, epochs in running:
-                machine.report = next(epochs)
+            for loop, epochs in running:
+                loop.report = next(epochs)
             running = [pair for pair in running if not pair[0].ended]
-            if keep is not None and running and all(machine.resumable for machine in machines):
-                keep(partial(_checkpoint, problem, machines))
-            reports = [machine.report for machine in machines]
+            if keep is not None and running and all(loop.resumable for loop in loops):
+                keep(lambda: Checkpoint.joined([loop.checkpoint() for loop in loops], several))
+            reports = [loop.report for loop in loops]
             if None not in reports:
-                yield _joined(problem, reports)
+                yield _joined(fit.problem, reports)
     finally:
         if leave is not None:
-            begins = [_resumption(machine.method) for machine in machines]
-            memory = begins[0]["memory"] if problem.n_machines is None else {_MACHINES: tuple(begins)}
-            leave(memory, partial(_at_rest, problem, machines))
-        for machine in machines:
-            machine.method.close()
+            leave(
+                Checkpoint.joined([Checkpoint.of(loop.method) for loop in loops], several),
+                lambda: Checkpoint.joined([loop.at_rest() for loop in loops], several),
+            )
+        for loop in loops:
+            loop.method.close()
 
 
-class _Machine:
+class _Loop:
     """The run of one output: its current problem and solver, which change with the schedule.
 
     Attributes
@@ -191,34 +229,30 @@ class _Machine:
         The snapshot of the last epoch; None if none was due.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        solver: Solver,
-        schedule: Schedule,
-        start: Parameters,
-        rng: np.random.Generator,
-        state: Mapping[str, Any] | None,
-        done: tuple[int, float],
-    ) -> None:
-        self._solver, self._schedule, self._start, self._rng = solver, schedule, start, rng
-        (self._epoch, self._seconds), self._change = done, float("nan")
-        self._resumes, self._has_moved, self._objective = state is not None, False, 0.0
+    def __init__(self, fit: Fit) -> None:
+        self._fit, self._start, state = fit, fit.start, fit.checkpoint
+        self._epoch, self._seconds, self._change = (0, 0.0, float("nan"))
+        self._has_moved, self._objective = False, 0.0
         self.report: Snapshot | None = None
+        problem = fit.problem
         if state is not None:
-            head = state["end"]["record"] if "end" in state else state
-            self._epoch, self._seconds, self._change = head["epoch"], head["seconds"], head["change"]
-            problem = problem.at(**schedule.after(self._epoch - 1))
-        elif self._epoch:
-            problem = problem.at(**schedule.after(self._epoch))
-        self.problem, self.method = problem, solver.on(problem)
-        if state is not None and "end" in state:
-            record, arrays, status = (state["end"][name] for name in ("record", "parameters", "status"))
-            self.report = Snapshot.of_record(record, Parameters(**arrays), Status.of(*status))
+            self._epoch, self._seconds, self._change = state.epoch, state.seconds, state.change
+        if state is not None and self._epoch:
+            # The strengths of the last epoch; at rest, those after it.
+            problem = problem.at(**fit.schedule.after(self._epoch - (not state.rests)))
+        self.problem, self.method = problem, fit.solver.on(problem)
+        # Whether the solver has started.
+        self._resumes = state is not None and not (state.rests or state.ended)
+        if state is None:
+            return
+        if state.ended:
+            self.report = state.end()
             self._start = self.report.parameters
-        elif state is not None:
-            self.method.start(start, rng)
-            recall(self.method, state["memory"])
+        elif state.rests:
+            self._start = state.parameters(fit.rng)
+        else:
+            self.method.start(fit.start, fit.rng)
+            recall(self.method, state.memory)
             self._start = self.method.parameters()
 
     @property
@@ -228,38 +262,37 @@ class _Machine:
 
     @property
     def resumable(self) -> bool:
-        """Whether `state` determines the continuation of the run."""
+        """Whether `checkpoint` determines the continuation of the run."""
         return self.ended or (self._has_moved and self.method.can_checkpoint())
 
-    def state(self) -> dict[str, Any]:
-        """Return the checkpoint data of this output."""
+    def checkpoint(self) -> Checkpoint:
+        """Return the state of this output."""
         if self.ended:
-            end: Any = self.report
-            status = end.status.reason.value, end.status.message
-            return {"end": {"record": end.record(), "parameters": end.parameters, "status": status}}
-        return _resumption(self.method, self._epoch, self._seconds, self._change)
+            return Checkpoint.of_end(self.report)
+        return Checkpoint.of(self.method, self._epoch, self._seconds, self._change)
 
-    def present(self) -> tuple[Parameters, np.random.Generator, int, float]:
-        """Return the current parameters, the generator, and the epochs and seconds so far."""
+    def at_rest(self) -> Checkpoint:
+        """Return the current parameters and the state of the generator."""
         here = self.method.parameters() if self._has_moved else self._start
-        return without_rounding(self.problem, here), self._rng, self._epoch, self._seconds
+        here = without_rounding(self.problem, here)
+        return Checkpoint.at_rest(here, self._fit.rng, self._epoch, self._seconds)
 
     def _begin(self, parameters: Parameters) -> None:
         """Start the solver."""
         begin = self.method.clock()
-        self.method.start(parameters, self._rng)
+        self.method.start(parameters, self._fit.rng)
         self._seconds += self.method.clock() - begin
 
     def _change_strengths(self) -> None:
         """Apply the changes that are due after the epochs so far."""
-        strengths = self._schedule.after(self._epoch)
+        strengths = self._fit.schedule.after(self._epoch)
         if all(getattr(self.problem, name) == value for name, value in strengths.items()):
             return
         # As at the end of a run that continues with other strengths.
         here = without_rounding(self.problem, self.method.parameters())
         self.method.close()
         self.problem = self.problem.at(**strengths)
-        self.method = self._solver.on(self.problem)
+        self.method = self._fit.solver.on(self.problem)
         self._begin(here)
 
     def _escaped_zero(self, settled: bool) -> bool:
@@ -279,7 +312,7 @@ class _Machine:
         if P is None:
             return False
         memory = method.for_other_rows(remember(method))
-        method.start(here.replace(P=P), self._rng)
+        method.start(here.replace(P=P), self._fit.rng)
         recall(method, memory)
         return True
 
@@ -294,11 +327,12 @@ class _Machine:
         self._change, self._has_moved = change, True
         self._seconds += self.method.clock() - begin
 
-    def _ended_by(self, budget: Budget, should_stop: Callable[[], bool]) -> Status | None:
+    def _ended_by(self, should_stop: Callable[[], bool]) -> Status | None:
         """Return why the last epoch ends the run, before any certificate; None if it does not."""
         if not np.isfinite(self._change):
             return _diverged(self._epoch, self.problem.model.overflow_cause + self.method.diverged_hint)
-        pending = self._schedule.pending(self._epoch, budget.epochs)
+        budget = self._fit.budget
+        pending = self._fit.schedule.pending(self._epoch, budget.epochs)
         change = float("inf") if pending else self._change
         status = finished(budget, self._epoch, self._seconds, change, should_stop)
         if status is None and not pending and budget.fall:
@@ -311,11 +345,10 @@ class _Machine:
                 )
         return status
 
-    def epochs(
-        self, budget: Budget, should_stop: Callable[[], bool], every_epoch: bool
-    ) -> Iterator[Snapshot | None]:
+    def epochs(self, should_stop: Callable[[], bool], every_epoch: bool) -> Iterator[Snapshot | None]:
         """Yield the reports of the start, of epochs and of the end; with `every_epoch`, None in between."""
-        cause, every = self.problem.model.overflow_cause, budget.report_every
+        budget, cause = self._fit.budget, self.problem.model.overflow_cause
+        every = budget.report_every
         status = finished(budget, self._epoch, self._seconds, float("inf"), should_stop)
         report_start = partial(_report, self.problem, self._start, self._epoch, self._seconds, self._change)
         finite = None if every is None and status is None else report_start(True, status is not None)
@@ -334,7 +367,7 @@ class _Machine:
                 self._objective = self.method.objective() if budget.fall else 0.0
         while status is None:
             self._advance(budget.tol)
-            status = self._ended_by(budget, should_stop)
+            status = self._ended_by(should_stop)
             problem, method, epoch, change = self.problem, self.method, self._epoch, self._change
             last = None
             if status is not None and status.converged and needs_certificate(method, change, budget.tol):
@@ -362,26 +395,6 @@ class _Machine:
             if status is None:
                 yield last
         yield replace(finite or report_start(False, False), status=status)
-
-
-def _resumption(
-    method: Solver, epoch: int = 0, seconds: float = 0.0, change: float = float("nan")
-) -> dict[str, Any]:
-    return {"epoch": epoch, "seconds": seconds, "change": change, "memory": remember(method)}
-
-
-def _checkpoint(problem: Problem, machines: Sequence[_Machine]) -> Checkpoint:
-    each = tuple(machine.state() for machine in machines)
-    running = next(state for state in each if "end" not in state)
-    several = {} if problem.n_machines is None else {"memory": {_MACHINES: each}}
-    return Checkpoint(**{**running, **several})
-
-
-def _at_rest(problem: Problem, machines: Sequence[_Machine]) -> Checkpoint:
-    each, draws, epochs, seconds = zip(*(machine.present() for machine in machines), strict=True)
-    joint = each[0] if problem.n_machines is None else Parameters.stacked(each)
-    memory = {_REST: dict(joint), _DRAWS: tuple(draw.bit_generator.state for draw in draws)}
-    return Checkpoint(max(epochs), sum(seconds), float("nan"), memory)
 
 
 def _joined(problem: Problem, each: Sequence[Any]) -> Snapshot:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from by_name import build_problem, iterate, make_solver
 
-from fmviz.engine import drive
-from fmviz.engine.drive import Budget
+from fmviz.engine import fit
+from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Reason
@@ -45,7 +45,7 @@ def test_snapshots_are_recomputed_and_the_last_carries_the_status():
 
 def test_the_start_is_shown_before_the_solver_is_made_ready(monkeypatch):
     ready = []
-    monkeypatch.setattr(drive, "make_ready", lambda problem, method: ready.append(method.name))
+    monkeypatch.setattr(fit, "make_ready", lambda problem, method: ready.append(method.name))
     stream = iterate(build(), budget=Budget(epochs=2))
     assert next(stream).seconds == 0.0
     assert not ready
@@ -55,8 +55,8 @@ def test_the_start_is_shown_before_the_solver_is_made_ready(monkeypatch):
 
 def test_who_reads_the_end_alone_gets_no_more(monkeypatch):
     certified = []
-    real = drive.certificates
-    monkeypatch.setattr(drive, "certificates", lambda *args: certified.append(args) or real(*args))
+    real = fit.certificates
+    monkeypatch.setattr(fit, "certificates", lambda *args: certified.append(args) or real(*args))
     (last,) = run(budget=Budget(epochs=10, tol=0.0, report_every=None))
     assert last.epoch == 10
     assert len(certified) == 1
