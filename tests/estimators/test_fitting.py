@@ -207,13 +207,13 @@ def test_parts_carry_the_count_of_steps_and_their_scale():
         machine.partial_fit(X[rows], Y[rows])
     assert machine._memory.state.memory["_t"] == 60
     full.partial_fit(X, Y)
-    assert full._memory.state["_t"] == 60
+    assert full._memory.state.memory["_t"] == 60
     # Steps that are too long are shortened for the rows to come.
     wild = on("psgd").set_params(solver=PSGD(eta0=10.0))
     scales = []
     for rows in np.split(np.arange(60), 4):
         wild.partial_fit(X[rows], Y[rows])
-        scales.append(wild._memory.state["_guard"]["scale"])
+        scales.append(wild._memory.state.memory["_guard"]["scale"])
     assert scales == sorted(scales, reverse=True)
     assert scales[-1] < 0.5
     assert np.isfinite(wild.P_).all()
