@@ -258,6 +258,24 @@ class Design:
         largest = abs(self.matrix).max(axis=0)
         return (largest.toarray() if sp.issparse(largest) else largest).ravel().astype(np.float64)
 
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """The number of non-zero entries of every column, shape (d,)."""
+        return np.asarray((self.matrix != 0).sum(axis=0)).ravel()
+
+    def take(self, rows: np.ndarray) -> Any:
+        """Return some rows, given by index, as an array or a sparse array."""
+        return self.matrix[rows]
+
+    def dense(self, features: Any = slice(None)) -> np.ndarray:
+        """Return X, or some of its columns, as an array in double precision, for models that form it."""
+        part = self.matrix[:, features]
+        return (
+            part.toarray().astype(np.float64, copy=False)
+            if sp.issparse(part)
+            else np.asarray(part, np.float64)
+        )
+
     def check_size(self) -> None:
         """Raise ValueError if squares and products of columns would overflow or underflow."""
         largest = float(self.largest.max())
@@ -317,7 +335,7 @@ class Design:
 
     def part(self, rows: np.ndarray, features: np.ndarray) -> Design:
         """Return some rows and columns, given by index, with the storage of the whole and no other pairs."""
-        part = Design(self.matrix[rows][:, features], self.dtype)
+        part = Design(self.take(rows)[:, features], self.dtype)
         part.storage = self.storage
         if self.storage is not DENSE:
             part.columns = part.columns._replace(

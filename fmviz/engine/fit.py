@@ -447,13 +447,13 @@ def _report(
 ) -> Snapshot:
     with np.errstate(over="ignore", invalid="ignore"):
         # The forward pass is shared by the certificate and the objective.
-        forward = problem.model.forward(problem.design, parameters, keep=False) if certify else None
-        parts = problem.parts(parameters, None if forward is None else forward[0])
+        here = problem.evaluated(parameters, keep=False)
+        parts = problem.parts(parameters, here.f)
         objective = sum(parts.values())
         residual = float("nan")
         metrics = {}
         if certify and np.isfinite(objective):
-            residual, least = certificates(problem, parameters, thorough, forward)
+            residual, least = certificates(problem, parameters, thorough, here)
             if least is not None:
                 metrics["least_certificate"] = least
     return Snapshot(

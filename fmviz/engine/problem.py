@@ -224,7 +224,7 @@ class Problem(Formulation):
         weights = self.sample_weight
         return replace(
             self,
-            design=Design(self.design.matrix[rows], self.design.dtype),
+            design=Design(self.design.take(rows), self.design.dtype),
             target=replace(self.target, values=self.target.values[rows]),
             sample_weight=None if weights is None else _weights(weights[rows], rows.size),
         )
@@ -353,6 +353,10 @@ class Problem(Formulation):
             return float(np.mean([machine.empirical_risk(column) for machine, column in each]))
         return self.mean(self.loss.value(f, self.y))
 
+    def evaluated(self, parameters: Parameters, keep: bool = True) -> Evaluation:
+        """Return the sums over the rows at the parameters; see `Evaluation`."""
+        return Evaluation(self, parameters, keep)
+
     def risk(self, parameters: Parameters) -> float:
         """Return the empirical risk at the parameters; infinity if a prediction overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -377,6 +381,84 @@ class Problem(Formulation):
     def objective(self, parameters: Parameters) -> float:
         """Return the value of the objective."""
         return sum(self.parts(parameters).values())
+
+
+class Evaluation:
+    """Predictions at some parameters, and the sums over rows that solvers and certificates need.
+
+    Every value is computed when it is needed, from one forward pass.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    parameters : Parameters
+        Those of a single machine.
+    keep : bool
+        Whether to store large intermediate results of the forward pass.
+
+    Attributes
+    ----------
+    f : (N,) or (N, m) ndarray
+        The predictions.
+    risk : float
+        The empirical risk.
+    gradient : (ndarray, ndarray, float)
+        The gradient of the risk in P, shape (d, k), in w, shape (d,), and in the bias.
+    curvature : (d, k) ndarray
+        The Lipschitz constant of the derivative of the risk in every entry of P,
+        μ/N Σ_n c_n (∂f(x_n)/∂p_js)². If the loss has no μ, its second derivative at f_n replaces it, and if f
+        is not linear in the entry (homogeneous polynomials), this is the Gauss–Newton curvature: both scale
+        the step without bounding it.
+    linear_curvature : ((d,) ndarray, float)
+        The same for w and the bias.
+    """
+
+    def __init__(self, problem: Problem, parameters: Parameters, keep: bool = True) -> None:
+        self.problem, self.parameters, self._keep = problem, parameters, keep
+
+    @cached_property
+    def _forward(self) -> tuple[np.ndarray, np.ndarray | None]:
+        return self.problem.model.forward(self.problem.design, self.parameters, self._keep)
+
+    def under(self, loss: Loss) -> Evaluation:
+        """Return the evaluation with another loss, with the same predictions."""
+        other = Evaluation(replace(self.problem, loss=loss), self.parameters, self._keep)
+        other._forward = self._forward
+        return other
+
+    @property
+    def f(self) -> np.ndarray:
+        """The predictions."""
+        return self._forward[0]
+
+    @cached_property
+    def risk(self) -> float:
+        """The empirical risk."""
+        return self.problem.empirical_risk(self.f)
+
+    @cached_property
+    def gradient(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """The gradient of the risk in P, w and the bias."""
+        (f, sums), problem = self._forward, self.problem
+        return problem.model.gradient(problem.design, self.parameters, problem.slope(f), sums)
+
+    @cached_property
+    def curvature(self) -> np.ndarray:
+        """The Lipschitz constants of the derivatives in the entries of P."""
+        (f, sums), problem = self._forward, self.problem
+        weights, mu = problem.bends(f)
+        total = problem.model.curvature(problem.design, self.parameters, weights, sums)
+        total *= mu / problem.design.n_samples
+        return total
+
+    @cached_property
+    def linear_curvature(self) -> tuple[np.ndarray, float]:
+        """The Lipschitz constants of the derivatives in the entries of w, and in the bias."""
+        problem = self.problem
+        weights, mu = problem.bends(self.f)
+        h = problem.design.transpose_dot(weights, 2) * (mu / problem.design.n_samples)
+        return h, mu if problem.loss.mu() is not None else float(weights.mean())
 
 
 def _target(y: Any, n_samples: int, loss: Loss, model: Model) -> Target:

@@ -200,7 +200,7 @@ def _unequal_columns(problem: Problem) -> str | None:
 
     The size is the root mean square of the non-zero entries; rare features therefore do not count as small.
     """
-    counts = np.asarray((problem.design.matrix != 0).sum(axis=0)).ravel()
+    counts = problem.design.counts
     sizes = np.sqrt(second_moments(problem)[counts > 0] / counts[counts > 0])
     if problem.model.certificate != "stationarity" or not sizes.size or sizes.max() < _UNEQUAL * sizes.min():
         return None

@@ -38,7 +38,7 @@ def sample_of(problem: Problem, rng: np.random.Generator) -> Problem:
     different = np.unique(problem.y[drawn].reshape(drawn.size, -1)[:, 0], return_index=True)[1]
     different = different[np.linspace(0, different.size - 1, _ROWS // 2).astype(int)]
     rows = np.unique(np.concatenate([drawn[: _ROWS // 2], drawn[different]]))
-    features = np.unique(problem.design.matrix[rows].nonzero()[1])[:_COLUMNS]
+    features = np.unique(problem.design.take(rows).nonzero()[1])[:_COLUMNS]
     if features.size < model.least_features:
         features = np.union1d(features, np.arange(model.least_features))
     return replace(

@@ -11,7 +11,6 @@ from oracles import slow_columns, slow_fm, slow_lifted
 from oracles.slow_stochastic import eta
 from small_data import STORAGES, agree, differences, some_zeros, stored, table, target
 
-from fmviz.engine.certificates.stationarity import curvature
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -102,7 +101,7 @@ def test_gradients_and_curvatures_are_finite_differences(case, loss):
         assert result == pytest.approx(expected, abs=1e-5), name
     if loss == "squared" and case in ("fm", *MULTILINEAR, *LIFTED):
         # Along an entry the squared error is a parabola.
-        for (j, s), result in np.ndenumerate(curvature(problem, here, problem.predict(here))):
+        for (j, s), result in np.ndenumerate(problem.evaluated(here).curvature):
             E = np.zeros_like(here.P)
             E[j, s] = 1.0
             second = risk("P", here.P + E) - 2.0 * risk("P", here.P) + risk("P", here.P - E)

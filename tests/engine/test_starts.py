@@ -41,7 +41,7 @@ def planted():
 def matrix_of(problem, linear):
     """Return M = −½G − λ_p I."""
     slope = problem.slope(problem.predict(linear))
-    G = 2.0 * pair_gradient(problem.design.matrix, slope, diagonal=False)
+    G = 2.0 * pair_gradient(problem.design, slope, diagonal=False)
     return -0.5 * G - problem.lambda_p * np.eye(len(G))
 
 

@@ -19,11 +19,9 @@ the constraint.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 
+from ..design import Design
 from ..linalg import conjugate_gradients
 from ..parameters import Parameters
 from ..problem import Problem
@@ -63,7 +61,7 @@ def dual_values(
     slope = problem.loss.derivative(problem.predict(parameters), problem.y)
     n, c = problem.design.n_samples, problem.unit_weights
     per_row = (-1,) + (1,) * (slope.ndim - 1)
-    alpha = balance(problem, problem.design.matrix, c.reshape(per_row) * slope / n)
+    alpha = balance(problem, problem.design, c.reshape(per_row) * slope / n)
     strengths = problem.lambda_p, problem.lambda_sparse
     if free := not any(strengths):
         strengths = 1.0, 0.0
@@ -95,7 +93,7 @@ def dual_values(
     return best(gauge), None if least is None else best(least)
 
 
-def balance(problem: Problem, X: Any, alpha: np.ndarray) -> np.ndarray:
+def balance(problem: Problem, design: Design, alpha: np.ndarray) -> np.ndarray:
     """Correct α to satisfy Σα = 0 and Xᵀα = 0 for every output, as required by the problem.
 
     The correction is minimal in the norm Σ δ_n²/|α_n|: entries change in proportion to their size, and those
@@ -105,7 +103,7 @@ def balance(problem: Problem, X: Any, alpha: np.ndarray) -> np.ndarray:
     if problem.fit_intercept:
         columns.append(np.ones((len(alpha), 1)))
     if problem.fit_linear and problem.lambda_w == 0.0:
-        columns.append(X.toarray() if sp.issparse(X) else np.asarray(X))
+        columns.append(design.dense())
     if not columns:
         return alpha
     C = np.hstack(columns)

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..design import Design
 from ..linalg.lowrank import PairGradient, eigenform, pair_gradient
@@ -61,15 +60,16 @@ def _bound(problem: Problem, parameters: Parameters) -> float:
         constant += min(kinks.cap, 1e300) * float(c[~kept].sum())
     if not kept.any():
         return constant
-    X, f, y, c = problem.design.matrix[np.flatnonzero(kept)], f[kept], y[kept], c[kept]
+    design = Design(problem.design.take(np.flatnonzero(kept)), problem.design.dtype)
+    f, y, c = f[kept], y[kept], c[kept]
 
     def dual(slope: np.ndarray) -> float:
-        alpha, linear = balance(problem, X, c * slope), 0.0
+        alpha, linear = balance(problem, design, c * slope), 0.0
         if kinks:
             alpha = alpha / max(1.0, float(np.abs(alpha / c).max()))
         if problem.fit_linear and problem.lambda_w > 0.0:
-            linear = float(np.square(X.T @ alpha).sum()) / (4.0 * problem.lambda_w)
-        on_Z = _on_weights(problem, X, alpha, P[:, free], 2.0 * float(values.sum()))
+            linear = float(np.square(design.transpose_dot(alpha)).sum()) / (4.0 * problem.lambda_w)
+        on_Z = _on_weights(problem, design, alpha, P[:, free], 2.0 * float(values.sum()))
         best = -np.inf
         for s in _SCALES:
             a = s * alpha / c
@@ -87,7 +87,7 @@ def _bound(problem: Problem, parameters: Parameters) -> float:
     slopes = [step / np.maximum(np.abs(step), share * unit) for share in _SMOOTHINGS]
     if len(f) * (1 + P.shape[0] * (1 + P.shape[1])) <= _ENTRIES:
         # The gradients in the bias, in w and in the range of Z, with those of the penalties, vanish.
-        dense = X.toarray() if sp.issparse(X) else np.asarray(X)
+        dense = design.dense()
         pull = problem.lambda_p * np.where(free, 0.0, 1.0 if model.traced else 2.0 * values)  # type: ignore
         bias, in_w = np.full((len(f), 1), float(problem.fit_intercept)), dense * float(problem.fit_linear)
         G = c[:, None] * np.hstack([bias, in_w, *(dense * (dense @ p)[:, None] for p in P.T)])
@@ -102,16 +102,16 @@ def _bound(problem: Problem, parameters: Parameters) -> float:
 
 
 def _on_weights(
-    problem: Problem, X: Any, alpha: np.ndarray, free: np.ndarray, radius: float
+    problem: Problem, design: Design, alpha: np.ndarray, free: np.ndarray, radius: float
 ) -> Callable[[float], float]:
     """Return a bound on the conjugate of the penalty on Z at −s·A*α, as a function of s."""
     strength = problem.lambda_p
-    top = PairGradient(Design(X), alpha, True).lowest(1e-6)
+    top = PairGradient(design, alpha, True).lowest(1e-6)
     if problem.model.traced:  # type: ignore[attr-defined]
         return lambda s: radius * max(0.0, s * top - strength)
-    if not strength or X.shape[1] > _FEATURES:
+    if not strength or design.n_features > _FEATURES:
         return lambda s: radius * s * top
-    H, Q = -pair_gradient(X, alpha, diagonal=True), np.eye(X.shape[1]) - free @ free.T
+    H, Q = -pair_gradient(design, alpha, diagonal=True), np.eye(len(free)) - free @ free.T
     positive = np.maximum(np.linalg.eigvalsh(Q @ H @ Q), 0.0)
     squares = float(np.square(Q @ H @ free).sum() + 0.25 * positive @ positive) / strength
     inner = radius * float(np.linalg.eigvalsh(free.T @ H @ free).max(initial=0.0))

@@ -6,7 +6,6 @@ those of the losses.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..parameters import Parameters
 from ..penalties import Penalty
 from ..penalties.base import shrunk
 from ..penalties.blockwise import parts_of
-from ..problem import Problem
+from ..problem import Evaluation, Problem
 from .duality import relative_gaps
 from .majoriser_gap import tangent_gap
 
@@ -27,28 +26,6 @@ _SMOOTHINGS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 # The number of rows of P whose steps are computed at a time.
 _ROWS = 10_000
-
-Forward = tuple[np.ndarray, np.ndarray | None]
-
-
-def loss_gradient(problem: Problem, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the gradient of the empirical risk in P, shape (d, k), in w, shape (d,), and in the bias."""
-    return problem.model.gradient(problem.design, parameters, problem.slope(problem.predict(parameters)))
-
-
-def curvature(
-    problem: Problem, parameters: Parameters, f: np.ndarray, sums: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the Lipschitz constant of the derivative of the risk in every entry of P, shape (d, k).
-
-    This is μ/N Σ_n c_n (∂f(x_n)/∂p_js)². If the loss has no μ, its second derivative at f_n replaces it, and
-    if f is not linear in the entry (homogeneous polynomials), this is the Gauss–Newton curvature: both scale
-    the step without bounding it. `f` and `sums` are those of `fmviz.engine.models.Model.forward`.
-    """
-    weights, mu = problem.bends(f)
-    total = problem.model.curvature(problem.design, parameters, weights, sums)
-    total *= mu / problem.design.n_samples
-    return total
 
 
 def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> float:
@@ -61,12 +38,12 @@ def certify(problem: Problem, parameters: Parameters, thorough: bool = True) -> 
 
 @one_thread()
 def certificates(
-    problem: Problem, parameters: Parameters, thorough: bool = True, forward: Forward | None = None
+    problem: Problem, parameters: Parameters, thorough: bool = True, here: Evaluation | None = None
 ) -> tuple[float, float | None]:
     """Return `certify`, and the value that the best possible bounds would give; None if it is exact.
 
-    Without `thorough`, the gap is a looser but cheaper bound. `forward` is the result of
-    `fmviz.engine.models.Model.forward` at the parameters, if available.
+    Without `thorough`, the gap is a looser but cheaper bound. `here` is the evaluation at the
+    parameters, if available.
 
     For losses with kinks, the residual is the minimum over losses smoothed by a δ of at most 1e-4 of a
     typical target. At a stationary point of a smoothed objective, 0 is in the subdifferential of the original
@@ -76,16 +53,16 @@ def certificates(
         return tangent_gap(problem, parameters), None
     if not problem.loss.smooth:
         unit = 1.0 if problem.loss.task == "binary" else typical_size(problem.y)
-        near = (replace(problem, loss=Smoothed(problem.loss, share * unit)) for share in _SMOOTHINGS)
-        return min(
-            (certificates(smoothed, parameters, thorough, forward) for smoothed in near), key=itemgetter(0)
-        )
+        here = problem.evaluated(parameters) if here is None else here
+        near = (here.under(Smoothed(problem.loss, share * unit)) for share in _SMOOTHINGS)
+        each = (certificates(at.problem, parameters, thorough, at) for at in near)
+        return min(each, key=itemgetter(0))
     if problem.model.certificate == "gap":
         return relative_gaps(problem, parameters, thorough)
-    return stationarity(problem, parameters, forward), None
+    return stationarity(problem, parameters, here), None
 
 
-def stationarity(problem: Problem, parameters: Parameters, forward: Forward | None = None) -> float:
+def stationarity(problem: Problem, parameters: Parameters, here: Evaluation | None = None) -> float:
     """Return the largest step of a coordinate or row minimization from the parameters.
 
     For every entry of P (or row, if the penalty acts on rows), the objective is majorized by a quadratic with
@@ -100,24 +77,18 @@ def stationarity(problem: Problem, parameters: Parameters, forward: Forward | No
     by the penalty divided by the Lipschitz constant: an upper bound, 0 only at a stationary point of the
     objective.
     """
-    f, sums = problem.model.forward(problem.design, parameters) if forward is None else forward
-    in_P, in_w, in_bias = problem.model.gradient(problem.design, parameters, problem.slope(f), sums)
-    steps = (
-        _factor_step(problem, parameters, in_P, f, sums),
-        _linear_step(problem, parameters, in_w, in_bias, f),
-    )
+    here = problem.evaluated(parameters) if here is None else here
+    steps = _factor_step(here), _linear_step(here)
     return float(max(steps)) if np.isfinite(steps).all() else float("inf")
 
 
-def _factor_step(
-    problem: Problem, parameters: Parameters, gradient: np.ndarray, f: np.ndarray, sums: np.ndarray | None
-) -> float:
-    P = parameters.P
+def _factor_step(here: Evaluation) -> float:
+    problem, P = here.problem, here.parameters.P
     if P.size == 0:
         # Rank 0: the linear model.
         return 0.0
-    h = curvature(problem, parameters, f, sums)
-    shrink = 2.0 * problem.lambda_p * np.broadcast_to(problem.model.column_weights(parameters), P.shape)
+    gradient, h = here.gradient[0], here.curvature
+    shrink = 2.0 * problem.lambda_p * np.broadcast_to(problem.model.column_weights(here.parameters), P.shape)
     step = 0.0
     for columns, penalty in parts_of(problem.penalty):
         size = (_closed_step if penalty.separable else _least_subgradient_step)(
@@ -173,23 +144,19 @@ def _least_subgradient_step(
     return float((np.abs(residual) / np.maximum(bend, 1e-6 * largest)).max())
 
 
-def _linear_step(
-    problem: Problem, parameters: Parameters, in_w: np.ndarray, in_bias: float, f: np.ndarray
-) -> float:
+def _linear_step(here: Evaluation) -> float:
+    problem, parameters = here.problem, here.parameters
     if not (problem.fit_linear or problem.fit_intercept):
         return 0.0
-    design = problem.design
-    weights, mu = problem.bends(f)
+    (_, in_w, in_bias), (h, bend_of_bias) = here.gradient, here.linear_curvature
     size = max(float(np.abs(parameters.w).max()), abs(parameters.intercept))
     step = 0.0
     if problem.fit_linear:
-        h = design.transpose_dot(weights, 2) * (mu / design.n_samples)
         bend = h + 2.0 * problem.lambda_w
         gradient = in_w + 2.0 * problem.lambda_w * parameters.w
         step = float(np.abs(np.divide(gradient, bend, out=np.zeros_like(h), where=bend > 0)).max())
     if problem.fit_intercept:
-        bend = mu if problem.loss.mu() is not None else float(weights.mean())
-        step = max(step, abs(in_bias) / bend if bend > 0.0 else 0.0)
+        step = max(step, abs(in_bias) / bend_of_bias if bend_of_bias > 0.0 else 0.0)
     return _relative(step, size)
 
 

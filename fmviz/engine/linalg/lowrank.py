@@ -88,8 +88,11 @@ def _leading_part(small: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values[kept], vectors[:, kept]
 
 
-def pair_gradient(X: Any, slope: np.ndarray, diagonal: bool) -> np.ndarray:
-    """Return the gradient of Σ_n slope_n f(x_n) in W, shape (d, d), for X of shape (N, d); see the module."""
+def pair_gradient(
+    design: Design, slope: np.ndarray, diagonal: bool, features: Any = slice(None)
+) -> np.ndarray:
+    """Return the gradient of Σ_n slope_n f(x_n) in W, shape (d, d), or for some features; see the module."""
+    X = design.matrix[:, features]
     if sp.issparse(X):
         G = (X.T @ sp.csc_array(X.multiply(slope[:, None]))).toarray()
     else:
@@ -128,7 +131,7 @@ class PairGradient:
     @cached_property
     def matrix(self) -> np.ndarray:
         """The gradient as a matrix, shape (d, d)."""
-        return pair_gradient(self._design.matrix, self._slope, self._diagonal)
+        return pair_gradient(self._design, self._slope, self._diagonal)
 
     def largest_pair(self) -> tuple[float, int, int]:
         """Return the largest |derivative| in a pair weight, counting both its entries in W, and the pair."""
@@ -198,9 +201,7 @@ class PairGradient:
         if count == 0:
             return np.zeros(0), np.zeros((d, 0))
         if live.size <= max(_SMALL, 2 * count):
-            values, small = np.linalg.eigh(
-                pair_gradient(self._design.matrix[:, live], self._slope, self._diagonal)
-            )
+            values, small = np.linalg.eigh(pair_gradient(self._design, self._slope, self._diagonal, live))
         else:
             values, small = self._lanczos(count, live, start[live], tol)
         order = np.argsort(-np.abs(values), kind="stable")[:count]

@@ -146,7 +146,7 @@ class QuadraticRegression(Model):
         the diagonal is 0.
         """
         return (
-            pair_gradient(design.matrix, slope, diagonal=False),
+            pair_gradient(design, slope, diagonal=False),
             design.transpose_dot(slope),
             float(slope.sum()),
         )
@@ -174,7 +174,7 @@ class QuadraticRegression(Model):
         features.
         """
         trace, entries = strengths
-        W, G = parameters.weights, pair_gradient(design.matrix, alpha, diagonal=False)
+        W, G = parameters.weights, pair_gradient(design, alpha, diagonal=False)
         if trace == 0.0:
             return float(np.abs(G).max()) / entries
         if entries == 0.0:

@@ -71,7 +71,7 @@ class BasisGradient:
 
     def each(self) -> Iterator[np.ndarray]:
         """Yield Γ_1, …, Γ_m, each of shape (d, d)."""
-        return (pair_gradient(self.design.matrix, slope, self.diagonal) for slope in self.slopes.T)
+        return (pair_gradient(self.design, slope, self.diagonal) for slope in self.slopes.T)
 
     @cached_property
     def matrices(self) -> np.ndarray:

@@ -14,7 +14,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from .._jit import cached_factory
@@ -95,12 +94,11 @@ class OutputLayer:
     def __init__(self, problem: Problem, H: np.ndarray, w: np.ndarray) -> None:
         self.problem, self.k, self.penalty = problem, H.shape[1], problem.penalty
         self.diagonal = problem.model.diagonal  # type: ignore[attr-defined]
-        wide, X = is_wide(problem), problem.design.matrix
+        wide, d = is_wide(problem), problem.design.n_features
         self.offset = problem.design.dot(w) if wide else 0.0
-        X = X[:, : X.shape[1] if problem.fit_linear and not wide else 0]
         parts = [
             activations(problem.design, H, self.diagonal),
-            X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64),
+            problem.design.dense(slice(d if problem.fit_linear and not wide else 0)),
             np.ones((len(problem.y), int(problem.fit_intercept))),
         ]
         self._widths = [part.shape[1] for part in parts]

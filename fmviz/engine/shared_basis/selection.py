@@ -97,7 +97,7 @@ def random_directions(d: int, count: int, rng: np.random.Generator) -> np.ndarra
 def data_directions(design: Design, rng: np.random.Generator) -> np.ndarray:
     """Return at most 2,000 rows of X scaled to norm 1, shape (d, s); zero rows are unchanged."""
     n = design.n_samples
-    X = design.matrix[np.arange(n) if n <= _ROWS else rng.choice(n, _ROWS, replace=False)]
+    X = design.take(np.arange(n) if n <= _ROWS else rng.choice(n, _ROWS, replace=False))
     return unit(sp.csr_array(X).toarray().T.astype(np.float64))
 
 

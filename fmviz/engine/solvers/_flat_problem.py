@@ -47,19 +47,17 @@ class Joint:
 
     def risk(self, theta: np.ndarray) -> float:
         """Return the empirical risk."""
-        return self.problem.empirical_risk(self.problem.predict(self.unpack(theta)))
+        return self.problem.evaluated(self.unpack(theta), keep=False).risk
 
     def risk_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the empirical risk and its gradient in θ."""
-        problem, here = self.problem, self.unpack(theta)
-        f, sums = problem.model.forward(problem.design, here)
-        in_P, in_w, in_bias = problem.model.gradient(problem.design, here, problem.slope(f), sums)
-        gradient = Parameters(in_P, in_w, in_bias).pack(self._shapes)
+        problem, here = self.problem, self.problem.evaluated(self.unpack(theta))
+        gradient = Parameters(*here.gradient).pack(self._shapes)
         if not problem.fit_linear:
             gradient[self._d * self._k : -1] = 0.0
         if not problem.fit_intercept:
             gradient[-1] = 0.0
-        return problem.empirical_risk(f), gradient
+        return here.risk, gradient
 
     def penalty(self, theta: np.ndarray) -> float:
         """Return λ_w‖w‖² + λ_p‖P‖²_F + λΩ(P)."""

@@ -162,7 +162,7 @@ class IncrementalSVD(ConeSolver):
         order = np.arange(n) if size >= n else self._rng.permutation(n)
         for begin in range(0, n, size):
             rows, now = order[begin : begin + size], self._now
-            X, y, w, bias = problem.design.matrix[rows], problem.y[rows], now.w, now.intercept
+            X, y, w, bias = problem.design.take(rows), problem.y[rows], now.w, now.intercept
             f = np.square(X @ now.P) @ now.multipliers + X @ w + bias
             weights = problem.unit_weights[rows] / rows.size
             if self._kinks:

@@ -127,7 +127,7 @@ class TwoStage(ConeSolver):
 
     def prepare(self) -> None:
         super().prepare()
-        problem, X = self.problem, self.problem.design.matrix
+        problem = self.problem
         if (d := problem.design.n_features) > _MOST_FEATURES:
             raise ValueError(
                 f"{self.label} solves d(d + 1)/2 + d + 1 equations, for at most {_MOST_FEATURES} features; "
@@ -137,7 +137,7 @@ class TwoStage(ConeSolver):
         self._steepest = 1.0 if self._kinks else np.inf
         if isinstance(problem.loss, Huber):
             self._steepest, self._half = problem.loss.delta, Squared()
-        X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        X = problem.design.dense()
         i, j = np.triu_indices(d)
         # The rows form an orthonormal basis of the symmetric matrices.
         size, places = np.where(i == j, 0.5, np.sqrt(0.5)), np.tile(np.arange(i.size), 2)

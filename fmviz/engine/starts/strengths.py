@@ -200,9 +200,8 @@ class References:
         """The scale √τ of every machine."""
         problem, sizes = self._problem, []
         for largest, i, j in self._pairs:
-            pair: Any = problem.design.matrix[:, [i, j]] if largest > 0.0 else np.ones((1, 2))
-            pair = pair.toarray() if sp.issparse(pair) else pair
-            both = np.prod(np.square(pair, dtype=np.float64), axis=1)
+            pair = problem.design.dense([i, j]) if largest > 0.0 else np.ones((1, 2))
+            both = np.prod(np.square(pair), axis=1)
             bend = problem.mu * (problem.mean(both) if largest > 0.0 else 1.0)
             sizes.append(float(np.sqrt(largest / bend)))
         return sizes

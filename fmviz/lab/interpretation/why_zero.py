@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fmviz.engine.certificates.stationarity import loss_gradient
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.typography import counted
@@ -144,7 +143,7 @@ def why_zero(problem: Problem, parameters: Parameters, i: int, j: int) -> Story:
     i, j : int
         Two different features.
     """
-    gradient = loss_gradient(problem, parameters)[0]
+    gradient = problem.evaluated(parameters).gradient[0]
     penalty, by_norm = problem.penalty, problem.penalty.row_wise
     thresholded = penalty.separable and problem.lambda_sparse > 0.0
     none = np.zeros((len(parameters.P), 1) if by_norm else parameters.P.shape)
