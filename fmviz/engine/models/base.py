@@ -20,7 +20,7 @@ from .columns import ColumnViews
 
 
 @dataclass(frozen=True)
-class Notation:
+class ObjectiveNotation:
     """LaTeX notation for the parts of the objective.
 
     Attributes
@@ -65,7 +65,7 @@ class Model(Bound):
     ----------
     name, label, formula : str
         Identifier, display name, and LaTeX.
-    notation : Notation
+    notation : ObjectiveNotation
         The notation of its objective.
     multilinear : bool
         Whether f is linear in every single entry of P, as coordinate steps need, and, unless it is lifted, in
@@ -120,9 +120,9 @@ class Model(Bound):
     no_threshold: ClassVar[WhyNot | None]
 
     @property
-    def notation(self) -> Notation:
+    def notation(self) -> ObjectiveNotation:
         """The notation of the objective."""
-        return Notation()
+        return ObjectiveNotation()
 
     @property
     def multilinear(self) -> bool:

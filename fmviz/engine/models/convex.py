@@ -36,7 +36,7 @@ from ..linalg.lowrank import PairGradient, eigenform
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Notation
+from .base import ObjectiveNotation
 from .columnar import ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
 
@@ -137,7 +137,7 @@ class ConvexFM(EigenModel):
         r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j,\quad "
         r"W = P\,\mathrm{diag}(\lambda)\,P^\top"
     )
-    notation: ClassVar[Notation] = Notation(
+    notation: ClassVar[ObjectiveNotation] = ObjectiveNotation(
         weights="PΛPᵀ",
         lambda_p=r"\lambda_{\mathrm{tr}}",
         shrinkage=r"\|W\|_{\mathrm{tr}}",

@@ -17,7 +17,7 @@ from ..memory import aligned_copy
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Model, Notation
+from .base import Model, ObjectiveNotation
 from .columnar import LONGER
 from .columns import ColumnViews
 from .columns.base import EntryColumnView, State, largest_of
@@ -165,7 +165,7 @@ class Lifted(Model):
         r"f(x) = b + \langle w, x\rangle"
         r" + \big\langle \mathcal{S}(\sum_s u_s^1\otimes\cdots\otimes u_s^m), x^{\otimes m}\big\rangle"
     )
-    notation = Notation(
+    notation = ObjectiveNotation(
         matrix="U",
         weights="½(UVᵀ+VUᵀ)",
         shrinkage=r"\tfrac{1}{m}\sum_t\|U^t\|_F^2",

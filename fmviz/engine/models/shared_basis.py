@@ -29,7 +29,7 @@ from ..settings import setting
 from ..shared_basis.bounds import largest_norm
 from ..shared_basis.gradients import DUAL_ORDER, BasisGradient, activations
 from ..shared_basis.selection import random_directions, select
-from .base import Model, Notation
+from .base import Model, ObjectiveNotation
 from .columns import Anova, ColumnKernel, Polynomial
 from .convex import ConvexFM
 
@@ -79,7 +79,7 @@ class SharedBasis(Model):
     formula: ClassVar[str] = (
         r"f_c(x) = b_c + \langle w_c, x\rangle + \sum_{r=1}^{k} v_{rc}\,\sigma(h_r, x),\quad \|h_r\|_2\le 1"
     )
-    notation: ClassVar[Notation] = Notation(
+    notation: ClassVar[ObjectiveNotation] = ObjectiveNotation(
         matrix="V",
         weights="W",
         penalty=r"\Omega(V)",

@@ -16,7 +16,7 @@ from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train import why_zero
 from fmviz.ui.train.matrices import Look, order_name, sets_table, strongest_slice
-from fmviz.ui.train.panels import Panel, Scene
+from fmviz.ui.train.panels import Scene, TrainPanel
 from fmviz.ui.widgets import OUTPUT, choose_output
 
 
@@ -199,7 +199,7 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
         st.caption(" ".join(notes))
 
 
-PAIRS = Panel(
+PAIRS = TrainPanel(
     "pairs",
     lambda scene: f"The strongest {_kind(scene)}",
     "pairs",

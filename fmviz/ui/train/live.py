@@ -29,8 +29,7 @@ from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.lab.store.table import numbers
 from fmviz.metrics import METRICS, Metric, in_units
-from fmviz.stage import FactorFrame, View, encode_frames
-from fmviz.stage import Panel as Matrix
+from fmviz.stage import FactorFrame, Panel, View, encode_frames
 from fmviz.stage.pictures import chart_of, names_in, row_of
 from fmviz.ui import widgets
 from fmviz.ui.channel import Topic, channel, path
@@ -374,7 +373,7 @@ def _gram_scale(dataset: Dataset | None) -> float | None:
 # ----------------------------------------------------------------------------------------------- pictures
 
 
-def _matrices(scene: Scene, *, film: bool, beside: bool = True) -> list[Matrix]:
+def _matrices(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
     view, dataset, look = scene.view, scene.dataset, scene.look
     if dataset is None:
         return []

@@ -120,7 +120,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Panel:
+class TrainPanel:
     """A panel of the page Train, below its settings.
 
     Attributes
@@ -189,20 +189,20 @@ def _recovery(scene: Scene) -> list[figures.Plot]:
     return figures.recovery(("support_f1",) if known else ())
 
 
-OBJECTIVE = Panel(
+OBJECTIVE = TrainPanel(
     "objective",
     lambda scene: "Objective" if scene.parts else "Convergence, log scale",
     "curves",
     plots=_objective,
 )
-USES = Panel("sparsity", "Used features and interactions", "curves", plots=_uses)
-PREDICTION = Panel(
+USES = TrainPanel("sparsity", "Used features and interactions", "curves", plots=_uses)
+PREDICTION = TrainPanel(
     "prediction",
     lambda scene: scene.metric.label,
     "quality",
     plots=lambda scene: figures.prediction(scene.metric, scene.experiment.validation > 0),
 )
-RECOVERY = Panel("recovery", "Recovery of the truth", "quality", plots=_recovery)
+RECOVERY = TrainPanel("recovery", "Recovery of the truth", "quality", plots=_recovery)
 
 
 # ------------------------------------------------------------------------------------------------ classes
@@ -224,7 +224,7 @@ def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parame
     return Run.prepare(_experiment).confusion(_parameters)
 
 
-CONFUSION = Panel(
+CONFUSION = TrainPanel(
     "confusion",
     "Confusion matrix",
     "quality",
