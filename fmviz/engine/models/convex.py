@@ -54,11 +54,9 @@ class EigenModel(ColumnModel):
     copies: ClassVar[int] = 32
     # A single feature has no pairs, and W is 0.
     least_features = 1
-    # The term of λ_p, for messages.
-    shrunk: ClassVar[str]
 
     @cached_property
-    def _kernels(self) -> tuple[ColumnKernel, ...]:
+    def kernels(self) -> tuple[ColumnKernel, ...]:
         return (Polynomial(2) if self.diagonal else Anova(2),)
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:

@@ -81,7 +81,7 @@ class PolynomialNetwork(ColumnModel):
         return self.degree if self.fits_coefficients else 2
 
     @cached_property
-    def _kernels(self) -> tuple[ColumnKernel, ...]:
+    def kernels(self) -> tuple[ColumnKernel, ...]:
         return (Polynomial(self.degree) if self.kernel == "polynomial" else Anova(self.degree),)
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:

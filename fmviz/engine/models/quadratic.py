@@ -64,7 +64,6 @@ class QuadraticRegression(Model):
         shrinkage_term="λ_tr ‖W‖_tr",
         penalty_term="λ ‖W‖₁",
     )
-    multilinear = True
     factorised: ClassVar[bool] = False
     convex: ClassVar[bool] = True
     certificate: ClassVar[str] = "gap"

@@ -94,7 +94,7 @@ class OutputLayer:
 
     def __init__(self, problem: Problem, H: np.ndarray, w: np.ndarray) -> None:
         self.problem, self.k, self.penalty = problem, H.shape[1], problem.penalty
-        self.diagonal = problem.model.diagonal  # type: ignore[attr-defined]
+        self.diagonal = problem.model.repeats
         wide, X = is_wide(problem), problem.design.matrix
         self.offset = problem.design.dot(w) if wide else 0.0
         X = X[:, : X.shape[1] if problem.fit_linear and not wide else 0]

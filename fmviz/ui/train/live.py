@@ -15,7 +15,6 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine._jit import compiling
-from fmviz.engine.interactions.weights import orders_of
 from fmviz.engine.losses import LOSSES
 from fmviz.figures import training as figures
 from fmviz.figures.training import mark_epochs
@@ -104,7 +103,7 @@ def _at_rest(scene: Scene, settings: Settings) -> None:
     last = view.last
     each = [
         f"{last[f'used_interactions_{m}']:,} {order_name(m)} of {last[f'used_features_{m}']:,} features"
-        for m in orders_of(view.machine)
+        for m in view.machine.orders
         if f"used_interactions_{m}" in last
     ]
     if each:

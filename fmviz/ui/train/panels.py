@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.interactions.weights import orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
@@ -177,7 +176,7 @@ def _uses(scene: Scene) -> list[figures.Plot]:
     if "used_bases" in names:
         # Bases involve all features; the bases themselves are selected.
         return [figures.Plot(USED_BASES, (figures.Curve("used_bases", "bases", figures.ORANGE),), zero=True)]
-    orders = {f"used_interactions_{m}": order_name(m) for m in orders_of(scene.machine)}
+    orders = {f"used_interactions_{m}": order_name(m) for m in scene.machine.orders}
     counts = {column: words for column, words in orders.items() if column in names}
     return figures.uses(counts, **true_counts(scene.machine, scene.dataset, bool(counts)))
 
