@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.errors import finite_matrix, one_of, whole_number
 from fmviz.engine.interactions.weights import PairWeights, pairs_of
-from fmviz.engine.models import FactorizationMachine, Model
+from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.engine.snapshot import Snapshot
@@ -537,7 +537,7 @@ def _effects(fit: Any, X: Any, output: Any) -> Effects:
             raise ValueError(
                 "rank = 0: this fit has no interactions, only w_. Fit with a rank of at least 1."
             )
-        if not isinstance(model, FactorizationMachine):
+        if not model.plain:
             raise ValueError(
                 "Effects of columns exist only for second-order factorization machines; this is "
                 f"{model.label}. Its interactions() lists the products by weight."

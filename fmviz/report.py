@@ -18,8 +18,8 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from fmviz.engine.interactions.weights import GivenPairs, never_zero, orders_of, pairs_of
-from fmviz.engine.models import Model, SharedBasis
+from fmviz.engine.interactions.weights import GivenPairs, never_zero, pairs_of
+from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import effects as effect_figures
 from fmviz.figures import training as curves
@@ -450,7 +450,7 @@ def learned(
             used, *(len(x.values) + x.n_dropped for fits in drawn for _, x, *_ in fits if x.n_dropped), 0
         )
         words.append(strongest_words(features.size, used, d))
-    if larger := any(max(orders_of(model), default=2) > 2 for _, model, _ in given):
+    if larger := any(max(model.orders, default=2) > 2 for _, model, _ in given):
         words.append("The matrix shows only pairs, not products of three or more features.")
     kind, panels = "pair" if larger else "interaction", []
     for (title, model, _), color, fits in zip(given, colors, drawn, strict=True):
@@ -463,7 +463,7 @@ def learned(
             caption = counted(max(total, count if x.n_dropped and not larger else 0), kind)
             if shown < total:
                 caption += f", {shown:,} of them among the {features.size} displayed features"
-            if x.factors and x.coefficients is None and not (model.columnar or model.lifted):
+            if x.factors and model.plain:
                 frames.append(FactorFrame(x.dense()[features], key, caption))
             else:
                 codes, scale = encode_codes(np.where(used_pairs, never_zero(weight), 0.0), grey_diagonal=True)
@@ -582,7 +582,7 @@ def _listed(each: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
 def _bases(outcome: Outcome) -> list[dict[str, Any]]:
     """Return a row for every vector of a shared basis: its main features and its weight in each output."""
     parameters, dataset = outcome.parameters, outcome.dataset
-    if parameters is None or dataset is None or not isinstance(outcome.model, SharedBasis):
+    if parameters is None or dataset is None or not outcome.model.multi_output:
         return []
     live = parameters["V"].any(axis=1)
     outputs = dataset.outputs or (dataset.target_name or "weight",)

@@ -290,7 +290,6 @@ def _fit(
     store: RunStore | None = None,
 ) -> Fit:
     """Fit, show the progress, and interpret the result by columns."""
-    from fmviz.engine.models import FactorizationMachine
     from fmviz.lab.interpretation.effects import as_posterior
     from fmviz.lab.search.by_columns import beside_chance, effects_of, read_validated
     from fmviz.lab.search.first_fit import FirstFit, first_fit
@@ -315,8 +314,7 @@ def _fit(
             averaged = average.posterior
             validated = {"rows": validated["rows"], **average.figures}
     reading, problem = None, prepared.problem
-    has_pairs = problem.n_machines is None and isinstance(problem.model, FactorizationMachine)
-    has_pairs = has_pairs and len(prepared.dataset.columns) > 1
+    has_pairs = problem.n_machines is None and problem.model.plain and len(prepared.dataset.columns) > 1
     if source is not None and prepared.validation is not None and has_pairs:
         binary = prepared.dataset.task == "binary"
         own, every = (as_posterior(fit.end.parameters, binary) for fit in (first, last))

@@ -412,7 +412,7 @@ class ModelEstimator(SparseInput, ABC):
 
     def pair_weights(self, output: Any = None) -> PairWeights:
         """Return the weights of all pairs of features of one output; raise ValueError if f has no pairs."""
-        return fitted_pairs(self.fit_of(output), self.n_features_in_)
+        return fitted_pairs(self.fit_of(output))
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

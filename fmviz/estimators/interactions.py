@@ -14,7 +14,6 @@ from fmviz.engine.counting import features_in_products
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.interactions.weights import Interactions, PairWeights, pairs_of
 from fmviz.engine.models import AllSubsets, HigherOrder, Lifted, Model, PolynomialNetwork
-from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
 from fmviz.metrics import used_pairs
 from fmviz.paths.scaling import Scale
@@ -42,7 +41,7 @@ def attributes(model: Model, parameters: Parameters, n_dummies: int) -> dict[str
     result["P"] = parameters.P[: result["w"].size]
     if model.order is not None:
         # Without squares, every product of a lifted model occurs in both orders of its features.
-        share = 0.5 if isinstance(model, Lifted) and model.distinct else 1.0
+        share = 0.5 if isinstance(model, Lifted) and not model.repeats else 1.0
         blocks = [each for each in _blocks(model, parameters, result["w"].size) if each[0] in orders]
         result["factors"] = {m: factors for m, factors, _, _ in blocks}
         result["coefficients"] = {m: share * weights for m, _, weights, _ in blocks}
@@ -71,7 +70,7 @@ def _split(
 
     All subsets have products of all orders with the same factors; `order` is included besides 2 and 3.
     """
-    d, distinct = parameters.w.size - n_dummies, isinstance(model, Lifted) and model.distinct
+    d, distinct = parameters.w.size - n_dummies, isinstance(model, Lifted) and not model.repeats
     w, intercept = parameters.w[:d].copy(), parameters.intercept + float(parameters.w[d:].sum())
     if isinstance(model, AllSubsets):
         rows, P, ones = np.arange(d), parameters.P[None], np.ones(parameters.P.shape[1])
@@ -95,13 +94,13 @@ def _blocks(model: Any, parameters: Parameters, d: int) -> Iterator[tuple[int, n
     if isinstance(model, Lifted):
         for order in range(model.degree, -1 if augmented else model.degree - 1, -1):
             U, weights = _beside_dummy(model.factors(parameters.P), order)
-            yield order, U[:, :d], weights, not model.distinct
+            yield order, U[:, :d], weights, model.repeats
         return
     for columns, kernel in model.parts(parameters.P.shape[1]):
         for order, weights in kernel.split(parameters.P[d:, columns]).items():
             if order == kernel.degree or augmented:
                 coefficients = parameters.multipliers[columns] * weights
-                yield order, parameters.P[:d, columns], coefficients, isinstance(kernel, Polynomial)
+                yield order, parameters.P[:d, columns], coefficients, not kernel.multilinear
 
 
 def _beside_dummy(factors: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
@@ -133,13 +132,9 @@ def ranked(
             f"order = {chosen} is not an order of this model, which has products of order "
             f"{', '.join(map(str, orders))}."
         )
-    if (products := orders[chosen]) is None:
-        ranking = fitted_pairs(fit, names.size).ranked(top)
-        features, weight = ranking.sets, ranking.weight
-        titles = ["feature_i", "feature_j"]
-    else:
-        features, weight, *_ = products.ranked(top, repeated=True)
-        titles = [f"feature_{t + 1}" for t in range(chosen)]
+    products, many = orders[chosen], isinstance(fit[0], PRODUCTS)
+    features, weight, *_ = products.ranked(top, **({"repeated": True} if many else {}))
+    titles = [f"feature_{t + 1}" for t in range(chosen)] if many else ["feature_i", "feature_j"]
     table = pd.DataFrame({**dict(zip(titles, names[features].T, strict=True)), "weight": weight})
     if chosen == fit[0].order or not scale.center.any():
         # Larger products of centred columns would contribute to it.
@@ -150,20 +145,24 @@ def ranked(
 def weight_of(fit: OutputFit, names: np.ndarray, features: Sequence[Any]) -> float:
     """Return the weight of a product of distinct features as in `ranked`, 0 if f lacks the order."""
     chosen = _indices(names, features)
-    orders = _products(fit, len(chosen))
-    if len(chosen) not in orders:
+    if (products := _products(fit, len(chosen)).get(len(chosen))) is None:
         return 0.0
-    if (products := orders[len(chosen)]) is None:
-        return float(fitted_pairs(fit, names.size).among(*np.array(chosen)[:, None])[0].item())
-    return products.entry(chosen)
+    if isinstance(fit[0], PRODUCTS):
+        return products.entry(chosen)
+    return float(products.among(*np.array(chosen)[:, None])[0].item())
 
 
-def _products(fit: OutputFit, order: int) -> dict[int, Interactions | None]:
-    """Return the products of features by order, for all subsets including this order; None for pairs."""
-    return {**_split(*fit[:3], order)[2]} if isinstance(fit[0], PRODUCTS) else {2: None}
+def _products(fit: OutputFit, order: int) -> dict[int, Any]:
+    """Return the products of features by order, for all subsets including this order."""
+    model, parameters, n_dummies, entries = fit
+    if isinstance(model, PRODUCTS):
+        return {**_split(model, parameters, n_dummies, order)[2]}
+    d = parameters.w.size - n_dummies
+    alone = parameters.replace(P=np.ascontiguousarray(parameters.P[:d]), w=parameters.w[:d])
+    return {2: pairs_of(model, alone, entries=entries)}
 
 
-def fitted_pairs(fit: OutputFit, d: int) -> PairWeights:
+def fitted_pairs(fit: OutputFit) -> PairWeights:
     """Return the weights of the pairs of features of X; raise ValueError if f has no pairs."""
     orders = _products(fit, 2)
     if 2 not in orders:
@@ -171,11 +170,7 @@ def fitted_pairs(fit: OutputFit, d: int) -> PairWeights:
             f"This model has no pairs: its products have {', '.join(map(str, orders))} features. "
             "interactions() lists them."
         )
-    if (products := orders[2]) is not None:
-        return products
-    model, parameters, _, entries = fit
-    alone = parameters.replace(P=np.ascontiguousarray(parameters.P[:d]), w=parameters.w[:d])
-    return pairs_of(model, alone, entries=entries)
+    return orders[2]
 
 
 def _indices(names: np.ndarray, features: Sequence[Any]) -> list[int]:

@@ -14,7 +14,7 @@ from fmviz.engine import compatibility
 from fmviz.engine.design import Design
 from fmviz.engine.errors import StoppedError, whole_number
 from fmviz.engine.fit import Budget, never
-from fmviz.engine.interactions.weights import Interactions, interactions_of, orders_of
+from fmviz.engine.interactions.weights import Interactions, interactions_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -81,8 +81,7 @@ def cost_note(experiment: Experiment) -> str | None:
 def _n_features(experiment: Experiment) -> int | None:
     """Return d if a run may be costly, else None; also None if the data are unavailable."""
     machine = experiment.model
-    cheap = machine.factorised and not machine.columnar
-    if cheap and experiment.regularizer.exact_prox:
+    if machine.factorised and not machine.columnar and experiment.regularizer.exact_prox:
         return None  # Cheap in any case.
     try:
         return int(load_dataset(experiment.dataset).X.shape[1])
@@ -306,7 +305,7 @@ class Run:
             figures |= self._prediction(*self.validation, parameters, "validation")
         model = self.problem.model
         used = model.union(parameters)
-        by_order = {m: interactions_of(model, used, m) for m in orders_of(model)}
+        by_order = {m: interactions_of(model, used, m) for m in model.orders}
         figures |= _by_order(model, used, by_order) | model.further_counts(parameters)
         if self.experiment.finds_caps and self.problem.n_machines is None:
             figures |= found_caps.caps_record(self.problem)
@@ -326,7 +325,7 @@ class Run:
         truth, triples = dataset.truth, dataset.true_triples
         if truth is None and triples is None and dataset.true_pairs is None:
             return recovered
-        by_order = {m: interactions_of(model, parameters, m) for m in orders_of(model)}
+        by_order = {m: interactions_of(model, parameters, m) for m in model.orders}
         pairs = _in_pairs(model, parameters, by_order)
         if pairs is not None:
             structure = truth_of(dataset)
@@ -366,17 +365,17 @@ class Run:
 
 def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> Parameters | None:
     """Return parameters with the pair weights of the model, or None if it has no order 2."""
-    if not model.factorised or not (model.columnar or model.lifted):
+    if model.plain or not model.factorised:
         return parameters
     pairs = by_order.get(2)
     return None if pairs is None else Parameters.of_weights(pairs.matrix())
 
 
-def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> dict[str, float]:
+def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> dict[str, int]:
     """Return the used interactions and features per order, for models with several orders."""
     if len(by_order) < 2:
         return {}
-    counts = model.used_by_order(parameters)  # type: ignore[attr-defined]
+    counts = model.used_by_order(parameters)
     return {f"used_interactions_{m}": count for m, count in counts.items()} | {
         f"used_features_{m}": interactions.rows.size for m, interactions in by_order.items()
     }

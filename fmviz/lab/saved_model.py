@@ -22,7 +22,7 @@ from fmviz.lab.store.packing import parameters_of
 from fmviz.tables.encoded import applied
 from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.source import Reading, Source
-from fmviz.tables.target import Target
+from fmviz.tables.target import TargetEncoding
 
 _SAMPLED, _SAMPLES = ("P", "w", "intercept"), "samples_"
 
@@ -58,7 +58,7 @@ class SavedModel:
         The fitted parameters.
     model : Model
         The model.
-    target : Target
+    target : TargetEncoding
         The encoding of the target.
     feature_names : tuple of str
         The names of the features.
@@ -96,7 +96,7 @@ class SavedModel:
 
     parameters: Parameters
     model: Model
-    target: Target
+    target: TargetEncoding
     feature_names: tuple[str, ...]
     encoder: TableEncoder | None = None
     loss: Loss | None = None
@@ -136,7 +136,7 @@ class SavedModel:
             read = cls(
                 _read_parameters(arrays, about, model),
                 model,
-                Target.from_dict(about.target),
+                TargetEncoding.from_dict(about.target),
                 about.feature_names,
                 None if about.encoding is None else TableEncoder.from_dict(about.encoding),
                 get_loss(about.loss, about.loss_params) if about.loss else None,

@@ -19,7 +19,7 @@ from fmviz.tables.kinds import Column
 from fmviz.tables.limits import UPLOADS, Limits
 from fmviz.tables.recipe import Recipe, columns_of
 from fmviz.tables.source import Reading, Source
-from fmviz.tables.target import Target
+from fmviz.tables.target import TargetEncoding
 
 # Limits in bytes and seconds: a constant plus a multiple of the size. Tables of short words need most.
 _MEMORY, _MEMORY_EACH = 600e6, 18.0
@@ -51,7 +51,7 @@ def encode_confined(source: Source, recipe: Recipe, should_stop: Callable[[], bo
     parts = _confined(_encoded_parts, source, recipe, n_bytes=source.n_bytes, should_stop=should_stop)
     encoder = parts["encoder"]
     return Encoded(
-        target=Target.from_dict(parts["target"]),
+        target=TargetEncoding.from_dict(parts["target"]),
         encoder=None if encoder is None else TableEncoder.from_dict(encoder),
         notes=tuple(parts["notes"]),
         **{name: parts[name] for name in _PLAIN},

@@ -76,7 +76,7 @@ class Scale:
     def of_problem(cls, problem: Problem, standardize: Any, dummies: int = 0) -> Scale:
         """Return the scale of the features of a problem, without dummy features, which come last."""
         # In models of a single higher order, only dummy features give lower-order products.
-        lower = problem.model.order in (None, 2) or problem.model.by_order or dummies > 0
+        lower = min(problem.model.orders, default=2) == 2 or dummies > 0
         centered = problem.fit_linear and problem.fit_intercept and lower
         X = problem.design.matrix[:, : problem.design.n_features - dummies]
         return cls.of(X, standardize, centered, problem.sample_weight)

@@ -13,7 +13,7 @@ from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.kinds import Column
 from fmviz.tables.recipe import Recipe, learned, row_groups
 from fmviz.tables.source import Source
-from fmviz.tables.target import Target
+from fmviz.tables.target import TargetEncoding
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Encoded:
         The indices of these rows in the table.
     dropped : int
         The number of rows dropped for a missing value.
-    target : Target
+    target : TargetEncoding
         The encoding of y.
     encoder : TableEncoder or None
         The encoding of the features; None for libsvm.
@@ -46,7 +46,7 @@ class Encoded:
     y: np.ndarray | None
     rows: np.ndarray
     dropped: int
-    target: Target
+    target: TargetEncoding
     encoder: TableEncoder | None = None
     notes: tuple[str, ...] = ()
     group: str = ""
@@ -65,7 +65,7 @@ def encode(
     return replace(encoded, notes=notes, group=recipe.group, row_groups=groups[encoded.rows])
 
 
-def applied(source: Source, target: Target, encoder: TableEncoder | None) -> Encoded:
+def applied(source: Source, target: TargetEncoding, encoder: TableEncoder | None) -> Encoded:
     """Apply a fitted encoding to a file; raises ValueError if a column is missing or unsuitable."""
     if encoder is None:
         assert source.X is not None

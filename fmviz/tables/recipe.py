@@ -17,7 +17,7 @@ from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.kinds import KINDS, Column, described, likely_target
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.source import LIBSVM_TARGET, Reading, Source
-from fmviz.tables.target import TASKS, Target
+from fmviz.tables.target import TASKS, TargetEncoding
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Recipe:
     also : tuple of str
         Additional columns to predict.
     task : {"auto", "regression", "binary", "class", "ordinal"}
-        See `fmviz.tables.target.Target`.
+        See `fmviz.tables.target.TargetEncoding`.
     positive : str
         The class encoded as +1, all others as -1. If empty, the second of two classes, or multiclass.
     order : tuple of str
@@ -189,7 +189,7 @@ def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
 
 def learned(
     source: Source, recipe: Recipe, rows: np.ndarray | None = None, columns: Iterable[Column] | None = None
-) -> tuple[Target, TableEncoder | None]:
+) -> tuple[TargetEncoding, TableEncoder | None]:
     """Fit the encoding of a file's target and features; libsvm files need no encoder.
 
     Parameters
@@ -220,7 +220,7 @@ def learned(
     described = {column.name: column for column in columns or columns_of(source)}
     alone: dict[str, Any] = {} if recipe.also else {"positive": recipe.positive, "order": recipe.order}
     options = {"task": recipe.task, "logarithm": recipe.logarithm, **alone}
-    target = Target.of_table(table, recipe.targets, described, **options)
+    target = TargetEncoding.of_table(table, recipe.targets, described, **options)
     if source.table is None:
         return target, None
     y = target.encode(table)

@@ -13,7 +13,7 @@ import pandas as pd
 from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.losses import Loss
-from fmviz.engine.target import Target as EngineTarget
+from fmviz.engine.target import Target
 from fmviz.tables.cells import levels_of, quoted, words_of
 from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, WordColumn, column_from_dict
 from fmviz.tables.kinds import Column, ascending, described
@@ -30,7 +30,7 @@ _OWN_SHARE, _MANY_ROWS = 0.5, 20
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetEncoding:
     """The encoding of a target.
 
     Attributes
@@ -48,7 +48,7 @@ class Target:
         Whether -1 stands for all other classes.
     logarithm : bool
         Whether the natural logarithm of the number is encoded.
-    parts : tuple of Target
+    parts : tuple of TargetEncoding
         The targets of several columns: all numbers ("regression") or all of two classes ("several").
     reader : FeatureColumn, optional
         The reader of its cells; None for several columns.
@@ -62,7 +62,7 @@ class Target:
     scale: Positive = 1.0
     labels: Distinct = ()
     others: bool = False
-    parts: tuple[Target, ...] = ()
+    parts: tuple[TargetEncoding, ...] = ()
     logarithm: bool = False
     reader: FeatureColumn | None = None
     notes: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Target:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Target:
+    def from_dict(cls, data: Mapping[str, Any]) -> TargetEncoding:
         """Return the target from a dictionary of `to_dict`.
 
         Raises
@@ -123,7 +123,7 @@ class Target:
         order: Sequence[str] = (),
         logarithm: bool = False,
         column: Column | None = None,
-    ) -> Target:
+    ) -> TargetEncoding:
         """Learn the encoding of a target.
 
         With "auto", two unique values are classes; more are numbers if at least half of the values parse as
@@ -182,7 +182,7 @@ class Target:
         names: Sequence[str],
         columns: Mapping[str, Column],
         **options: Any,
-    ) -> Target:
+    ) -> TargetEncoding:
         """Learn the encoding of several columns, all numeric or all binary; options as in `learn`.
 
         Raises
@@ -205,7 +205,7 @@ class Target:
     @classmethod
     def _of_numbers(
         cls, reader: NumberColumn, numbers: pd.Series, words: list[str], logarithm: bool, notes: list[str]
-    ) -> Target:
+    ) -> TargetEncoding:
         name, known = reader.name, numbers.dropna()
         if logarithm and len(known) and known.min() <= 0.0:
             raise ValueError(
@@ -227,7 +227,7 @@ class Target:
         about: dict[str, Any] = {"logarithm": logarithm, "reader": reader, "notes": tuple(notes)}
         return cls(name, "regression", learned.center, learned.scale, **about)
 
-    def for_loss(self, loss: Loss) -> Target:
+    def for_loss(self, loss: Loss) -> TargetEncoding:
         """Return the target unscaled if the loss has a log link, otherwise itself."""
         if not loss.log_link:
             return self
@@ -275,12 +275,12 @@ class Target:
         )
 
     @property
-    def engine(self) -> EngineTarget:
+    def engine(self) -> Target:
         """The target in the form of the engine, without values."""
         kind: Any = "real" if self.task == "regression" else self.task
         labels = self.outputs if self.parts else self.labels
         values = np.empty((0, len(self.parts)) if self.parts else 0)
-        return EngineTarget(values, kind, np.array(labels, dtype=object) if labels else None)
+        return Target(values, kind, np.array(labels, dtype=object) if labels else None)
 
     def decode(self, f: np.ndarray) -> np.ndarray:
         """Decode scores f, shape (N,) or (N, m), to numbers or labels."""

@@ -22,7 +22,7 @@ from fmviz.engine._jit import _identity, python_version
 from fmviz.engine.design import Design
 from fmviz.engine.losses import scalar
 from fmviz.engine.models import factorization_machine, get_model, pairs
-from fmviz.engine.models.columns import AllSubsets, Anova, anova, subsets
+from fmviz.engine.models.columns import AllSubsetsKernel, Anova, anova, subsets
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES, powers
 from fmviz.engine.penalties.operators import squared_norm
@@ -199,7 +199,7 @@ def test_solver_kernels_agree_with_python(
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("kernel", [Anova(2), Anova(4), AllSubsets()])
+@pytest.mark.parametrize("kernel", [Anova(2), Anova(4), AllSubsetsKernel()])
 def test_column_kernels_agree_with_python(kernel, storage, monkeypatch, rng):
     design, P, slope = (
         Design(stored(table(storage), storage)),

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from oracles import slow_kernels
 
 from fmviz.engine.design import Design
-from fmviz.engine.models.columns import AllSubsets, Anova, Polynomial
+from fmviz.engine.models.columns import AllSubsetsKernel, Anova, Polynomial
 
 
 def data(storage: str, d: int, rng: np.random.Generator) -> tuple[np.ndarray, Design]:
@@ -33,7 +33,7 @@ def test_values_and_gradients_are_sums_over_subsets(storage, d):
     P[rng.random(P.shape) < 0.2] = 0.0
     slope = rng.normal(size=(6, 3))
     cases = [(Anova(m), lambda p, x, m=m: slow_kernels.anova(p, x, m)) for m in range(1, d + 1)]
-    cases.append((AllSubsets(), slow_kernels.all_subsets))
+    cases.append((AllSubsetsKernel(), slow_kernels.all_subsets))
     for kernel, value in cases:
         expected = np.array([[value(P[:, s], x) for s in range(3)] for x in X])
         assert kernel.values(design, P) == pytest.approx(expected, abs=1e-10)
@@ -67,8 +67,8 @@ def test_a_degree_above_the_number_of_features_is_no_subset():
 def test_products_leave_the_range_of_doubles_on_the_way_only():
     P = np.array([[2.0**200 - 1.0]] * 6 + [[2.0**-50 - 1.0]] * 24)
     design = Design(np.ones((1, 30)))
-    assert AllSubsets().values(design, P) == pytest.approx(1.0, rel=1e-12)
-    gradient = AllSubsets().gradient(design, P, np.ones((1, 1)))
+    assert AllSubsetsKernel().values(design, P) == pytest.approx(1.0, rel=1e-12)
+    gradient = AllSubsetsKernel().gradient(design, P, np.ones((1, 1)))
     assert gradient[0] == pytest.approx(2.0**-200, rel=1e-12)
     assert gradient[-1] == pytest.approx(2.0**50, rel=1e-12)
 
@@ -77,5 +77,5 @@ def test_a_factor_of_zero_keeps_its_gradient():
     # p_0 x_0 = −1: the product is 0, and so is every slope but that of p_0.
     design = Design(np.array([[1.0, 2.0, 3.0]]))
     P = np.array([[-1.0], [0.5], [1.0]])
-    assert AllSubsets().values(design, P) == 0.0
-    assert AllSubsets().gradient(design, P, np.ones((1, 1))).ravel() == pytest.approx([8.0, 0.0, 0.0])
+    assert AllSubsetsKernel().values(design, P) == 0.0
+    assert AllSubsetsKernel().gradient(design, P, np.ones((1, 1))).ravel() == pytest.approx([8.0, 0.0, 0.0])

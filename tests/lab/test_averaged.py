@@ -25,7 +25,7 @@ from fmviz.lab.search.tuning import tuned
 from fmviz.metrics.prediction import auc_by_row, roc_auc, standard_error
 from fmviz.paths.validation import finished
 from fmviz.tables.columns import WordColumn
-from fmviz.tables.target import Target
+from fmviz.tables.target import TargetEncoding
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(7, 3))
@@ -53,7 +53,9 @@ def test_scores_are_means_of_predictions_or_of_probabilities(monkeypatch):
 @pytest.mark.parametrize("binary", [False, True])
 def test_a_saved_model_predicts_with_its_samples(tmp_path, binary):
     posterior = Posterior(*(array.astype(np.float32) for array in SAMPLES), binary)
-    target = Target("y", "binary", labels=("no", "yes")) if binary else Target("y", "regression")
+    target = (
+        TargetEncoding("y", "binary", labels=("no", "yes")) if binary else TargetEncoding("y", "regression")
+    )
     parameters = Parameters(np.zeros((3, 2)), np.zeros(3), 0.0)
     model = SavedModel(parameters, get_model("fm"), target, ("a", "b", "c"), None, Logistic(), posterior)
     model.save(tmp_path / "model.npz")

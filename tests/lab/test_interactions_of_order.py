@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from oracles import slow_lifted
 
-from fmviz.engine.interactions.weights import Interactions, interactions_of, orders_of, tile_edges
+from fmviz.engine.interactions.weights import Interactions, interactions_of, tile_edges
 from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.thinned import N_TILES, thin
@@ -98,11 +98,11 @@ def test_products_that_cancel_or_underflow_are_still_drawn():
 
 
 def test_orders_and_limits():
-    assert orders_of(get_model("qr")) == ()
-    assert orders_of(get_model("fm")) == (2,)
-    assert orders_of(get_model("hofm", {"order": 5})) == (2, 3, 4, 5)
-    assert orders_of(get_model("all_subsets")) == (2, 3)
-    assert orders_of(get_model("expansion", {"degree": 4})) == (4,)
+    assert get_model("qr").orders == ()
+    assert get_model("fm").orders == (2,)
+    assert get_model("hofm", {"order": 5}).orders == (2, 3, 4, 5)
+    assert get_model("all_subsets").orders == (2, 3)
+    assert get_model("expansion", {"degree": 4}).orders == (4,)
     many = Interactions.of(np.ones((600, 1)), 3)
     assert many.within().rows.size >= 512
     assert replace(many, order=4).within().rows.size < 200
@@ -132,7 +132,7 @@ def test_sets_and_slices_of_a_lifted_model_are_those_of_its_tensor(kernel, degre
     U = slow_lifted.split(parameters.P, degree)
     scale = 0.5 if kernel == "anova" else 1.0
     wanted = {features: scale * w for features, w in slow_lifted.weights(U, np.ones(3), False).items()}
-    assert orders_of(model) == (degree,)
+    assert model.orders == (degree,)
     factors = interactions_of(model, thin(parameters), degree)
     sets, weight, *_ = factors.ranked(1000)
     got = {tuple(int(j) for j in features): w for features, w in zip(sets, weight, strict=True)}

@@ -18,7 +18,7 @@ from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.lab.background.job import MOST_FRAMES, MOST_RECORDS, Job, JobView
 from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import TaskState
-from fmviz.lab.background.tasks import Limits, TaskManager, TooManyJobsError
+from fmviz.lab.background.tasks import ServerLimits, TaskManager, TooManyJobsError
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import WeighedCache
@@ -77,7 +77,7 @@ def paused_executor(
     """Return a manager whose runs are made by a `Fake`, or by what makes one of an experiment."""
     executor = InlineExecutor(hold=True)
     patch.setattr(Run, "loaded", lambda experiment: make if isinstance(make, Fake) else make(experiment))
-    return TaskManager(executor, limits=Limits(**limits)), executor
+    return TaskManager(executor, limits=ServerLimits(**limits)), executor
 
 
 def run(patch: pytest.MonkeyPatch, fake: Fake) -> JobView:
@@ -366,7 +366,7 @@ def test_caches_are_bounded_by_weight(monkeypatch):
     cache.get("b", lambda: pytest.fail("the last one is kept, whatever it weighs"))
     monkeypatch.setenv("FMVIZ_MEMORY", "much")
     with pytest.raises(ValueError, match="FMVIZ_MEMORY is 'much'; give a number with a unit"):
-        Limits()
+        ServerLimits()
 
 
 def test_an_orphan_pauses_and_is_dropped_later(monkeypatch):

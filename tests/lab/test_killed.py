@@ -29,7 +29,7 @@ VICTIM = """
     from fmviz.engine.solvers import PSGD, Katyusha
     from fmviz.lab.store import recorder
     from fmviz.lab.experiment import Experiment
-    from fmviz.lab.background.tasks import Limits, TaskManager
+    from fmviz.lab.background.tasks import ServerLimits, TaskManager
     from fmviz.lab.store import RunStore
     recorder.CHECKPOINT_SECONDS, recorder.FLUSH_SECONDS = 0.2, 0.1
     base = dict(tol=0.0, rank=10, lambda_sparse=0.1, lambda_p=0.1)
@@ -44,7 +44,7 @@ VICTIM = """
         Experiment(**base, max_epochs=600, dataset="balance_scale", loss="logistic"),
     ]
     store = RunStore(sys.argv[1])
-    manager = TaskManager(open_store=lambda: store, limits=Limits(per_owner=10))
+    manager = TaskManager(open_store=lambda: store, limits=ServerLimits(per_owner=10))
     jobs = [manager.start(experiment) for experiment in experiments]
     told = set()
     while True:

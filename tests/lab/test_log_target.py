@@ -18,7 +18,7 @@ from fmviz.metrics import in_units
 from fmviz.tables.encoded import encode
 from fmviz.tables.recipe import Choice, Recipe
 from fmviz.tables.source import Source
-from fmviz.tables.target import Target
+from fmviz.tables.target import TargetEncoding
 
 SIZES = np.arange(1.0, 31.0)
 TABLE = pd.DataFrame({"size": SIZES, "price": np.exp(0.1 * SIZES + 2.0)})
@@ -27,7 +27,7 @@ RECIPE = Recipe(columns=(Choice("size", "number"),), target="price", logarithm=T
 
 def test_predictions_are_in_the_targets_own_unit():
     encoded = encode(Source(RECIPE.reading, TABLE), RECIPE)
-    assert Target.from_dict(encoded.target.to_dict()) == encoded.target
+    assert TargetEncoding.from_dict(encoded.target.to_dict()) == encoded.target
     np.testing.assert_allclose(encoded.target.decode(encoded.y), TABLE["price"])
     dataset = Dataset.of_table(encoded, "houses", "Houses")
     experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0, tol=1e-10)
@@ -51,11 +51,11 @@ def test_predictions_are_in_the_targets_own_unit():
 
 def test_only_positive_numbers_have_one():
     with pytest.raises(ValueError, match="has the value 0, but only positive"):
-        Target.learn(pd.Series([0.0, 1.0, 2.0], name="price"), logarithm=True)
+        TargetEncoding.learn(pd.Series([0.0, 1.0, 2.0], name="price"), logarithm=True)
     with pytest.raises(ValueError, match="has classes"):
-        Target.learn(pd.Series(["a", "b", "c"], name="kind"), logarithm=True)
+        TargetEncoding.learn(pd.Series(["a", "b", "c"], name="kind"), logarithm=True)
     # What has none, in rows that are predicted later, counts as missing.
-    learned = Target.learn(pd.Series([1.0, 2.0, 3.0], name="price"), logarithm=True)
+    learned = TargetEncoding.learn(pd.Series([1.0, 2.0, 3.0], name="price"), logarithm=True)
     assert np.isnan(learned.encode(pd.DataFrame({"price": [-1.0, 1.0]}))).tolist() == [True, False]
 
 

@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.target import Target as EngineTarget
+from fmviz.engine.target import Target
 from fmviz.lab.catalog import load
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
@@ -24,7 +24,7 @@ from fmviz.metrics import Predictions, measured
 from fmviz.tables.encoded import encode
 from fmviz.tables.recipe import Choice, Recipe
 from fmviz.tables.source import Source
-from fmviz.tables.target import Target
+from fmviz.tables.target import TargetEncoding
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3)).round(3)
@@ -72,11 +72,11 @@ def test_columns_become_targets(chosen, task, outputs, shape):
     encoding = encode(Source(chosen.reading, TABLE), chosen)
     data = Dataset.of_table(encoding, "own", "Own")
     assert (data.task, data.outputs, data.y.shape) == (task, outputs, shape)
-    assert Target.from_dict(json.loads(json.dumps(encoding.target.to_dict()))) == encoding.target
+    assert TargetEncoding.from_dict(json.loads(json.dumps(encoding.target.to_dict()))) == encoding.target
     size = Size.of(encoding)
     # The cost that is promised is that of all machines.
     assert (size.rows, size.outputs) == (120, max(1, len(outputs)))
-    target = EngineTarget.of(data.target_of(data.y))
+    target = Target.of(data.target_of(data.y))
     assert len(target.outputs) == max(1, len(outputs))
     for c in range(len(outputs)):
         part = data.of_output(c)
@@ -134,18 +134,18 @@ def test_a_file_is_fitted_and_predicted(arguments, columns, tmp_path, command):
 def test_figures_of_predictions_are_those_of_scikit_learn():
     y, f = RNG.integers(0, 3, 50).astype(float), RNG.normal(size=(50, 3))
     p = 1.0 / (1.0 + np.exp(-f))
-    figures = measured("class", Predictions(EngineTarget(y, "class", np.array(["a", "b", "c"])), f, p))
+    figures = measured("class", Predictions(Target(y, "class", np.array(["a", "b", "c"])), f, p))
     shares = p / p.sum(axis=1, keepdims=True)
     assert figures["accuracy"] == pytest.approx(accuracy_score(y, f.argmax(axis=1)))
     assert figures["log_loss"] == pytest.approx(log_loss(y, shares))
     each = [roc_auc_score(y == c, f[:, c]) for c in range(3)]
     assert figures["auc"] == pytest.approx(np.mean(each))
-    ordered = EngineTarget(y, "ordinal", np.array([1, 2, 3]))
+    ordered = Target(y, "ordinal", np.array([1, 2, 3]))
     q = np.sort(p[:, :2], axis=1)
     expected = 3.0 - q.sum(axis=1)
     figures = measured("ordinal", Predictions(ordered, f[:, :2], p[:, :2], np.array([1.0, 2.0, 3.0])))
     assert figures["rmse"] == pytest.approx(np.sqrt(np.mean((expected - (y + 1.0)) ** 2)))
-    labels = EngineTarget(np.where(f > 0.3, 1.0, -1.0), "several")
+    labels = Target(np.where(f > 0.3, 1.0, -1.0), "several")
     assert measured("several", Predictions(labels, f, p))["auc"] == 1.0
 
 

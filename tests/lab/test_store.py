@@ -508,11 +508,11 @@ VICTIM = """
     import sys, time
     from fmviz.lab.store import recorder
     from fmviz.lab.experiment import Experiment
-    from fmviz.lab.background.tasks import Limits, TaskManager
+    from fmviz.lab.background.tasks import ServerLimits, TaskManager
     from fmviz.lab.store import RunStore
     recorder.CHECKPOINT_SECONDS = recorder.FLUSH_SECONDS = 0.05
     store = RunStore(sys.argv[1])
-    manager = TaskManager(open_store=lambda: store, limits=Limits(per_owner=10))
+    manager = TaskManager(open_store=lambda: store, limits=ServerLimits(per_owner=10))
     done = Experiment(rank=3, max_epochs=3, tol=0.0)
     jobs = [manager.start(Experiment(rank=20, max_epochs=20_000, tol=0.0, seed=seed)) for seed in range(3)]
     manager.start(done)

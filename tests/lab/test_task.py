@@ -7,7 +7,7 @@ from programs import wait_for
 
 from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import TaskState
-from fmviz.lab.background.tasks import Limits, TaskManager
+from fmviz.lab.background.tasks import ServerLimits, TaskManager
 from fmviz.lab.experiment import Experiment
 
 
@@ -34,7 +34,7 @@ def test_a_task_is_watched_and_stopped_from_another_thread():
 
 def test_runs_and_other_tasks_are_kept_by_one_manager():
     executor = InlineExecutor(hold=True)
-    manager = TaskManager(executor, limits=Limits(tasks=1))
+    manager = TaskManager(executor, limits=ServerLimits(tasks=1))
     job = manager.start(Experiment(max_epochs=1), owner="me")
     task = manager.submit("other", lambda stop: iter("ab"))
     assert [t for t in manager._tasks.values() if t.state.active] == [job, task]

@@ -112,7 +112,7 @@ def test_the_four_models_of_fig_3(monkeypatch, method):
     paper = 0.5 * np.square(problem.predict(at) - y[:90]).sum()
     paper += 3.0 * (np.square(at.P).sum() + (0.0 if "free" in method else np.square(at.w).sum()))
     assert 90 * problem.objective(at) == pytest.approx(paper)
-    assert problem.model.distinct is method.startswith("A²")
+    assert problem.model.repeats is not method.startswith("A²")
 
 
 def test_the_machines_of_fig_4(monkeypatch):

@@ -10,14 +10,14 @@ import pytest
 from small_tables import decided, frame, learn, source_of
 
 from fmviz.tables.encoded import applied, encode
-from fmviz.tables.target import Target, ascending
+from fmviz.tables.target import TargetEncoding, ascending
 
 
-def target(values, task="auto", **options) -> Target:
-    return Target.learn(pd.Series(values, name="t"), task, **options)
+def target(values, task="auto", **options) -> TargetEncoding:
+    return TargetEncoding.learn(pd.Series(values, name="t"), task, **options)
 
 
-def encoded(learned: Target, values) -> np.ndarray:
+def encoded(learned: TargetEncoding, values) -> np.ndarray:
     return learned.encode(pd.DataFrame({"t": values}))
 
 
@@ -73,7 +73,7 @@ def test_libsvm_classes():
 def test_targets_are_read_as_people_write_them(words, numbers, note):
     learned = target(words * 9)
     assert learned.task == "regression"
-    kept = Target.from_dict(json.loads(json.dumps(learned.to_dict())))
+    kept = TargetEncoding.from_dict(json.loads(json.dumps(learned.to_dict())))
     assert kept == learned
     np.testing.assert_allclose(kept.decode(encoded(kept, words)), numbers)
     assert note in " ".join(learned.sentences)

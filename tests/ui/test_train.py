@@ -19,7 +19,7 @@ from fmviz.engine.models import get_model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background import tasks
 from fmviz.lab.background.task import TaskState
-from fmviz.lab.background.tasks import Limits, TaskManager
+from fmviz.lab.background.tasks import ServerLimits, TaskManager
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run
@@ -149,7 +149,7 @@ def test_a_running_job_can_be_paused_and_stopped(open_train, sentences):
 
 
 def test_a_full_server_is_a_sentence(open_train, sentences):
-    tasks.install(TaskManager(InlineExecutor(hold=True), limits=Limits(active=0, waiting=0)))
+    tasks.install(TaskManager(InlineExecutor(hold=True), limits=ServerLimits(active=0, waiting=0)))
     app = press(open_train(**SMALL), "train_play")
     sentences(app, "train", "a full server")
     assert "run" not in address(app)

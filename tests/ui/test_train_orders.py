@@ -15,7 +15,7 @@ from fmviz.lab.catalog import load
 from fmviz.lab.experiment import Experiment, changed_of, suggested
 from fmviz.lab.runner import Run
 from fmviz.ui import exports
-from fmviz.ui.train.matrices import Look, factors_repeat, sets_table, strongest_slice
+from fmviz.ui.train.matrices import Look, sets_table, strongest_slice
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 HOFM = {**SMALL, "model": "hofm", "regularizer": "omega_ti", "init_scale": "0.1", "max_epochs": "4"}
@@ -131,7 +131,7 @@ def test_the_convex_machine_is_looked_at_by_pairs(open_train, manager, diagonal)
     (job,) = manager.jobs()
     view = job.view()
     look = Look(view.experiment.model, 2)
-    assert factors_repeat(look.model) == (diagonal == "1")
+    assert look.model.repeats == (diagonal == "1")
     parameters = view.parameters
     W = (parameters.P * parameters.coefficients) @ parameters.P.T
     assert look.interactions(view.thinned).matrix() == pytest.approx(W)

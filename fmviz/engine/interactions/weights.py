@@ -19,8 +19,7 @@ import numpy as np
 from ..counting import used_sets
 from ..errors import finite_matrix, whole_number
 from ..linalg.lowrank import eigenform, eigenform_of_weights
-from ..models import Model, SharedBasis, get_model
-from ..models.columns import Polynomial
+from ..models import Model, get_model
 from ..parameters import Parameters
 from ..penalties.higher_order import elementary_sums
 from .search import check_room, largest_products
@@ -445,26 +444,13 @@ class Interactions(PairWeights):
         return float(sums @ self.coefficients)
 
 
-def orders_of(model: Model) -> tuple[int, ...]:
-    """Return the orders whose interactions can be listed; () for a model without factors.
-
-    All subsets have every order; pairs and triples are listed.
-    """
-    if model.lifted:
-        return (model.degree,)  # type: ignore[attr-defined]
-    if not model.columnar:
-        return (2,) if model.factorised else ()
-    degrees = [kernel.degree for kernel in model.kernels()]  # type: ignore[attr-defined]
-    return (2, 3) if None in degrees else tuple(degrees)
-
-
 def interactions_of(model: Model, parameters: Any, order: int = 2, *, entries: bool = False) -> Interactions:
     """Return the interactions of an order, for the first output if there are several.
 
     Parameters
     ----------
     model : Model
-        A model with this order among its `orders_of`.
+        A model with this order among its `orders`.
     parameters : Parameters or fmviz.lab.background.thinned.Thinned
         The parameters, or the `values` of some `rows` of P.
     order : int
@@ -486,10 +472,10 @@ def interactions_of(model: Model, parameters: Any, order: int = 2, *, entries: b
     >>> fmviz.interactions_of(fmviz.models.FactorizationMachine(), fitted).ranked().sets.tolist()
     [[1, 2], [0, 1]]
     """
-    if isinstance(model, SharedBasis) and isinstance(parameters, Parameters):
+    if isinstance(parameters, Parameters):
         model, parameters = model.of_output(parameters, 0)
-    if order not in orders_of(model):
-        has = " or ".join(map(str, orders_of(model)))
+    if order not in model.orders:
+        has = " or ".join(map(str, model.orders))
         raise ValueError(
             f"This model, {model.label.lower()}, has products of {has} features and no weights of "
             f"{'pairs' if order == 2 else f'sets of {order}'}. “One row” explains its predictions, and "
@@ -500,18 +486,9 @@ def interactions_of(model: Model, parameters: Any, order: int = 2, *, entries: b
     else:
         values, d, rows = parameters.values, parameters.n_features, parameters.rows
     weights = np.ones(values.shape[1]) if parameters.coefficients is None else parameters.coefficients
-    factors, repeats = values[None], False
-    if model.lifted:
-        factors, repeats = model.factors(values), not model.distinct  # type: ignore[attr-defined]
-        weights = np.ones(factors.shape[2])
-    elif model.columnar:
-        for columns, kernel in model.parts(values.shape[1]):  # type: ignore[attr-defined]
-            if kernel.degree in (order, None):
-                factors, weights = values[None, :, columns], weights[columns]
-                repeats = isinstance(kernel, Polynomial)
-                break
-    times = factorial(order) if repeats and not entries else 1
-    return Interactions(rows, d, order, factors, weights, repeats, times)
+    factors, weights = model.products(values, weights, order)
+    times = factorial(order) if model.repeats and not entries else 1
+    return Interactions(rows, d, order, factors, weights, model.repeats, times)
 
 
 def pairs_of(model: Model, parameters: Any, *, entries: bool = False) -> PairWeights:
@@ -569,8 +546,8 @@ def to_expansion(model: Model | str, parameters: Parameters) -> Parameters:
         )
     if parameters.W is not None:
         columns, values = eigenform_of_weights(parameters.W)
-    elif model.lifted:
-        left, right = np.hsplit(parameters.P, 2)
+    elif len(factors := model.products(parameters.P, parameters.multipliers, 2)[0]) == 2:
+        left, right = factors
         signs = np.repeat([1.0, -1.0], left.shape[1])
         columns, values = eigenform(0.5 * np.hstack([left + right, left - right]), signs)
     else:

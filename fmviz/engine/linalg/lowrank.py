@@ -89,10 +89,10 @@ def _leading_part(small: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pair_gradient(
-    design: Design, slope: np.ndarray, diagonal: bool, features: Any = slice(None)
+    design: Design, slope: np.ndarray, diagonal: bool, features: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the gradient of Σ_n slope_n f(x_n) in W, shape (d, d), or for some features; see the module."""
-    X = design.matrix[:, features]
+    X = design.matrix if features is None else design.matrix[:, features]
     if sp.issparse(X):
         G = (X.T @ sp.csc_array(X.multiply(slope[:, None]))).toarray()
     else:

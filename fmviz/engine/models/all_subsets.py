@@ -25,7 +25,7 @@ class AllSubsets(ColumnModel):
     overflow_cause = "A product of 1 + p_js x_j over many features grows exponentially. "
     # The products include a constant, which only a bias can compensate.
     suited: ClassVar[Mapping[str, Any]] = {"fit_intercept": True, **LONGER}
-    _kernels: ClassVar[Any] = (columns.AllSubsets(),)
+    kernels: ClassVar[Any] = (columns.AllSubsetsKernel(),)
 
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "no_saddle",

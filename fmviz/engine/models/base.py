@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..counting import used_features, used_interactions
+from ..counting import used_features, used_sets
 from ..design import Design
 from ..errors import WhyNot
 from ..memory import available_bytes, in_words
@@ -16,11 +16,11 @@ from ..parameters import Parameters
 from ..penalties import Penalty
 from ..penalties.blockwise import Blockwise
 from ..settings import Bound
-from .columns import ColumnViews
+from .columns import ColumnKernel, ColumnViews
 
 
 @dataclass(frozen=True)
-class Notation:
+class ObjectiveNotation:
     """LaTeX notation for the parts of the objective.
 
     Attributes
@@ -65,19 +65,23 @@ class Model(Bound):
     ----------
     name, label, formula : str
         Identifier, display name, and LaTeX.
-    notation : Notation
+    notation : ObjectiveNotation
         The notation of its objective.
+    kernels : tuple of ColumnKernel
+        The kernel of each block of columns of P, all of `rank` columns; () without factors. The factors of a
+        lifted model form a single block.
     multilinear : bool
-        Whether f is linear in every single entry of P, as coordinate steps need, and, unless it is lifted, in
-        every row.
+        Whether f is linear in every single entry of P, as coordinate steps need.
     factorised : bool
         Whether the pair weights are products of factors P instead of separate parameters W.
     convex : bool
         Whether f is linear in its parameters, so that the objective is convex.
+    plain : bool
+        Whether the interactions are Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j, with no parameters other than P.
     columnar : bool
         Whether it is a sum of kernels of the columns of P other than the second-order machine.
-    lifted : bool
-        Whether P contains the factors of a tensor side by side, whose products enter f.
+    shrunk : str
+        The name of the term of λ_p if it is the only penalty on W, for messages; otherwise "".
     fits_coefficients : bool
         Whether the weights of the columns of P are fitted.
     overflow_cause : str
@@ -99,7 +103,8 @@ class Model(Bound):
     suited_loss : mapping
         The default loss by the task of the data, if it differs from that of the data set.
     no_threshold : WhyNot or None
-        The result of `why_no_threshold`.
+        Why there is no λ above which P = 0 is a minimum, with an alternative; None for second-order machines,
+        see `fmviz.engine.starts.zero_threshold`.
     """
 
     noun: ClassVar[str] = "model"
@@ -109,8 +114,10 @@ class Model(Bound):
     convex: ClassVar[bool] = False
     solvers: ClassVar[str] = ""
     certificate: ClassVar[str] = "stationarity"
+    kernels: ClassVar[Any] = ()
+    plain: ClassVar[bool] = False
     columnar: ClassVar[bool] = False
-    lifted: ClassVar[bool] = False
+    shrunk: ClassVar[str] = ""
     overflow_cause: ClassVar[str] = ""
     multi_output: ClassVar[bool] = False
     copies: ClassVar[int] = 6
@@ -120,18 +127,23 @@ class Model(Bound):
     no_threshold: ClassVar[WhyNot | None]
 
     @property
-    def notation(self) -> Notation:
+    def notation(self) -> ObjectiveNotation:
         """The notation of the objective."""
-        return Notation()
+        return ObjectiveNotation()
 
     @property
     def multilinear(self) -> bool:
         """Whether f is linear in every single entry of P."""
-        return False
+        return all(kernel.multilinear for kernel in self.kernels)
 
     @property
     def fits_coefficients(self) -> bool:
         """Whether the weights of the columns are fitted."""
+        return False
+
+    @property
+    def capped(self) -> bool:
+        """Whether the term of λ_p has a cap."""
         return False
 
     @property
@@ -140,24 +152,24 @@ class Model(Bound):
         return 2
 
     @property
-    def weighted(self) -> bool:
-        """Whether the columns have coefficients λ_s."""
-        return "coefficients" in self.shapes(1, 1)
+    def repeats(self) -> bool:
+        """Whether products may repeat features: f then depends on the diagonal of W, or of the tensor."""
+        return not all(kernel.multilinear for kernel in self.kernels)
 
     @property
-    def by_order(self) -> bool:
-        """Whether interactions of every order have separate columns."""
-        return False
+    def orders(self) -> tuple[int, ...]:
+        """The orders whose interactions can be listed; () without factors.
 
-    @property
-    def plain(self) -> bool:
-        """Whether the interactions are Σ_{i<j} ⟨p_i, p_j⟩ x_i x_j, with no parameters other than P."""
-        return self.factorised and not self.columnar and not self.lifted
+        All subsets have every order; pairs and triples are listed.
+        """
+        degrees = [kernel.degree for kernel in self.kernels]
+        return (2, 3) if None in degrees else tuple(degrees)
 
     @property
     def order(self) -> int | None:
         """The maximum number of features in a product, None if unlimited."""
-        return 2
+        degrees = [kernel.degree for kernel in self.kernels]
+        return None if None in degrees else max(degrees, default=2)
 
     @property
     def least_features(self) -> int:
@@ -213,13 +225,6 @@ class Model(Bound):
         """
         return None
 
-    def why_no_threshold(self) -> WhyNot | None:
-        """Return why there is no λ above which P = 0 is a minimum, with an alternative, or None.
-
-        See `fmviz.engine.starts.zero_threshold`, for second-order machines.
-        """
-        return self.no_threshold
-
     def check_strengths(self, lambda_p: float, lambda_sparse: float) -> None:
         """Raise ValueError if a strength has no term."""
 
@@ -232,9 +237,30 @@ class Model(Bound):
         parts: Any = [(columns, penalty.of_order(order)) for columns, order in self.orders_of_columns(rank)]
         return Blockwise(penalty, tuple(parts)) if parts else penalty
 
+    def blocks(self, rank: int) -> list[tuple[slice, ColumnKernel]]:
+        """Return the columns and the kernel of every block of P, from left to right."""
+        return [(slice(b * rank, (b + 1) * rank), kernel) for b, kernel in enumerate(self.kernels)]
+
+    def parts(self, n_columns: int) -> list[tuple[slice, ColumnKernel]]:
+        """Return the `blocks` of a P with this number of columns."""
+        return self.blocks(n_columns // len(self.kernels))
+
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
         """Return the column views of P for sweeps, from left to right; only for factorized models."""
-        raise NotImplementedError
+        return tuple(
+            ColumnViews(columns, kernel.entries, kernel.rows) for columns, kernel in self.blocks(rank)
+        )
+
+    def products(self, P: np.ndarray, weights: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return factors U, shape (t, d, k), and coefficients c of the products of an order.
+
+        W or its counterpart of this order is Σ_s c_s u_s ⊗ … ⊗ u_s for t = 1, and the symmetrized
+        Σ_s c_s u_s¹ ⊗ … ⊗ u_s^t otherwise. `weights` are the coefficients of the columns of P, which may lack
+        rows; the order is one of `orders`.
+        """
+        parts = self.parts(P.shape[1])
+        columns = next(columns for columns, kernel in parts if kernel.degree in (order, None))
+        return P[None, :, columns], weights[columns]
 
     def forms(self, penalty: Penalty) -> list[tuple[int | None, Penalty]]:
         """Return the order of each block of columns and the form of the penalty for it."""
@@ -264,7 +290,7 @@ class Model(Bound):
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the parameter arrays by name, in order."""
-        raise NotImplementedError
+        return {"P": (d, rank * len(self.kernels)), "w": (d,), "intercept": ()}
 
     def check_shapes(
         self, shapes: Mapping[str, tuple[int, ...]], d: int | None = None, rank: int | None = None
@@ -399,10 +425,20 @@ class Model(Bound):
         """Return the term of λ_p: Σ_s ‖p_:,s‖², weighted by column."""
         return float(np.square(parameters.P).sum(axis=0) @ self.column_weights(parameters))
 
+    def live(self, parameters: Parameters) -> np.ndarray:
+        """Return P without the columns whose coefficient is 0."""
+        coefficients = parameters.coefficients
+        return parameters.P if coefficients is None else parameters.P[:, coefficients != 0]
+
     def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features in any used interaction."""
-        return used_features(parameters.P)
+        """Return the number of features in any used interaction: rows of P with a non-zero live entry."""
+        return used_features(self.live(parameters))
 
     def used_interactions(self, parameters: Parameters) -> int:
-        """Return the exact number of used pairs, without a tolerance."""
-        return used_interactions(parameters.P)
+        """Return the exact number of structurally non-zero products over all orders, without a tolerance."""
+        return sum(self.used_by_order(parameters).values())
+
+    def used_by_order(self, parameters: Parameters) -> dict[int, int]:
+        """Return the number of used sets of distinct features for each of the `orders`."""
+        P, weights = self.live(parameters), parameters.multipliers
+        return {order: used_sets(self.products(P, weights, order)[0], order) for order in self.orders}

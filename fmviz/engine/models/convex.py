@@ -36,7 +36,7 @@ from ..linalg.lowrank import PairGradient, eigenform
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Notation
+from .base import ObjectiveNotation
 from .columnar import ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
 
@@ -54,11 +54,9 @@ class EigenModel(ColumnModel):
     copies: ClassVar[int] = 32
     # A single feature has no pairs, and W is 0.
     least_features = 1
-    # The term of λ_p, for messages.
-    shrunk: ClassVar[str]
 
     @cached_property
-    def _kernels(self) -> tuple[ColumnKernel, ...]:
+    def kernels(self) -> tuple[ColumnKernel, ...]:
         return (Polynomial(2) if self.diagonal else Anova(2),)
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
@@ -137,7 +135,7 @@ class ConvexFM(EigenModel):
         r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j,\quad "
         r"W = P\,\mathrm{diag}(\lambda)\,P^\top"
     )
-    notation: ClassVar[Notation] = Notation(
+    notation: ClassVar[ObjectiveNotation] = ObjectiveNotation(
         weights="PΛPᵀ",
         lambda_p=r"\lambda_{\mathrm{tr}}",
         shrinkage=r"\|W\|_{\mathrm{tr}}",

@@ -14,7 +14,7 @@ from ..errors import WhyNot
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Notation
+from .base import ObjectiveNotation
 from .columnar import LONGER, ColumnModel
 from .columns import Anova, ColumnKernel, Polynomial
 
@@ -67,10 +67,10 @@ class PolynomialNetwork(ColumnModel):
     )
 
     @property
-    def notation(self) -> Notation:
+    def notation(self) -> ObjectiveNotation:
         """The notation of its objective."""
         power = self.shrinkage_power
-        return Notation(
+        return ObjectiveNotation(
             weights="P diag(λ) Pᵀ",
             shrinkage=rf"\sum_s |\lambda_s|\,\|p_{{:,s}}\|^{{{power}}}",
             shrinkage_term=f"λₚ Σ|λₛ| ‖pₛ‖{superscript(power)}",
@@ -81,7 +81,7 @@ class PolynomialNetwork(ColumnModel):
         return self.degree if self.fits_coefficients else 2
 
     @cached_property
-    def _kernels(self) -> tuple[ColumnKernel, ...]:
+    def kernels(self) -> tuple[ColumnKernel, ...]:
         return (Polynomial(self.degree) if self.kernel == "polynomial" else Anova(self.degree),)
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:

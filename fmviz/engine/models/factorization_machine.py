@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from ..errors import WhyNot
 from ..memory import aligned_empty
 from ..parameters import Parameters
 from .base import Model
-from .columns import ColumnViews
-from .columns.anova import anova_entries, anova_rows
+from .columns import Anova
 from .columns.base import once, twice
 from .pairs import pair_slopes, pairs_of_rows
 
@@ -25,14 +24,9 @@ class FactorizationMachine(Model):
     name = "fm"
     label = "Factorization machine, order 2"
     formula = r"f(x) = b + \langle w, x\rangle + \sum_{i<j}\langle p_i, p_j\rangle\,x_i x_j"
-    multilinear = True
+    kernels: ClassVar[Any] = (Anova(2),)
+    plain = True
     no_threshold: ClassVar[WhyNot | None] = None
-
-    def views(self, rank: int) -> tuple[ColumnViews, ...]:
-        return (ColumnViews(slice(0, rank), anova_entries(2), anova_rows(2)),)
-
-    def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
-        return {"P": (d, rank), "w": (d,), "intercept": ()}
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,), by [A] Eq. 4."""

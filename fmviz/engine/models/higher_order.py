@@ -41,5 +41,5 @@ class HigherOrder(ColumnModel):
     )
 
     @cached_property
-    def _kernels(self) -> tuple[ColumnKernel, ...]:
+    def kernels(self) -> tuple[ColumnKernel, ...]:
         return tuple(Anova(m) for m in range(2, self.order + 1))

@@ -5,21 +5,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._jit import jitable, zero
-from ..counting import features_in_products, used_sets
+from ..counting import features_in_products
 from ..design import Design
 from ..errors import WhyNot
 from ..memory import aligned_copy
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..settings import setting
-from .base import Model, Notation
+from .base import Model, ObjectiveNotation
 from .columnar import LONGER
-from .columns import ColumnViews
+from .columns import Anova, ColumnKernel, ColumnViews, Polynomial
 from .columns.base import EntryColumnView, State, largest_of
 
 
@@ -165,7 +166,7 @@ class Lifted(Model):
         r"f(x) = b + \langle w, x\rangle"
         r" + \big\langle \mathcal{S}(\sum_s u_s^1\otimes\cdots\otimes u_s^m), x^{\otimes m}\big\rangle"
     )
-    notation = Notation(
+    notation = ObjectiveNotation(
         matrix="U",
         weights="½(UVᵀ+VUᵀ)",
         shrinkage=r"\tfrac{1}{m}\sum_t\|U^t\|_F^2",
@@ -176,29 +177,23 @@ class Lifted(Model):
     part_name = "factors"
     suited: ClassVar[Mapping[str, Any]] = {"init_scale": 0.1, **LONGER}
     multilinear = True
-    lifted = True
     no_threshold: ClassVar[WhyNot | None] = WhyNot(
         "free_factors",
         "Its columns are products of different factors U¹, …, U^m, and a zero factor leaves the others "
         "without a slope. Use the λ_max of the factorization machine as a guide.",
     )
 
-    @property
-    def distinct(self) -> bool:
-        """Whether the features of a product are distinct."""
-        return self.kernel == "anova"
-
-    @property
-    def order(self) -> int:
-        return self.degree
+    @cached_property
+    def kernels(self) -> tuple[ColumnKernel, ...]:
+        return (Anova(self.degree) if self.kernel == "anova" else Polynomial(self.degree),)
 
     @property
     def least_features(self) -> int:
         """Two if features must be distinct."""
-        return 2 if self.distinct else 1
+        return 1 if self.repeats else 2
 
     def why_not(self, penalty: Penalty) -> WhyNot | None:
-        if self.distinct and self.degree != 2:
+        if not self.repeats and self.degree != 2:
             return WhyNot(
                 "no_lifted_form",
                 f"degree = {self.degree} with kernel 'anova' has no lifted form: distinct features are "
@@ -227,7 +222,9 @@ class Lifted(Model):
 
     def views(self, rank: int) -> tuple[ColumnViews, ...]:
         """Return views along entries only, since f multiplies the entries of a row of P with each other."""
-        return (ColumnViews(slice(0, self.degree * rank), lifted_entries(self.degree, self.distinct), None),)
+        return (
+            ColumnViews(slice(0, self.degree * rank), lifted_entries(self.degree, not self.repeats), None),
+        )
 
     def shapes(self, d: int, rank: int) -> dict[str, tuple[int, ...]]:
         return {"P": (d, self.degree * rank), "w": (d,), "intercept": ()}
@@ -235,6 +232,10 @@ class Lifted(Model):
     def factors(self, P: np.ndarray) -> np.ndarray:
         """Return U¹, …, U^m, shape (m, d, rank), as a view of P, shape (d, m·rank)."""
         return P.reshape(P.shape[0], self.degree, P.shape[1] // self.degree).transpose(1, 0, 2)
+
+    def products(self, P: np.ndarray, weights: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+        U = self.factors(P)
+        return U, np.ones(U.shape[2])
 
     def predict(self, design: Design, parameters: Parameters) -> np.ndarray:
         """Return f for every row of the design, shape (N,)."""
@@ -247,7 +248,7 @@ class Lifted(Model):
         f = self.linear_part(design, parameters)
         A = design.dot(parameters.P)
         total = self.factors(A).prod(axis=0).sum(axis=1)
-        if self.distinct:
+        if not self.repeats:
             total -= np.asarray(design.power(2) @ self.factors(parameters.P).prod(axis=0).sum(axis=1))
             total *= 0.5
         return f + total, A
@@ -258,7 +259,7 @@ class Lifted(Model):
         """Return the gradient; `sums` is XP."""
         A = design.dot(parameters.P) if sums is None else sums
         in_P = design.transpose_dot(slope[:, None] * self._others(A))
-        if self.distinct:
+        if not self.repeats:
             in_P -= design.transpose_dot(slope, 2)[:, None] * self._others(parameters.P)
             in_P *= 0.5
         return in_P, design.transpose_dot(slope), float(slope.sum())
@@ -268,7 +269,7 @@ class Lifted(Model):
     ) -> np.ndarray:
         others = self._others(design.dot(parameters.P) if sums is None else sums)
         square = design.transpose_dot(weight[:, None] * np.square(others), 2)
-        if not self.distinct:
+        if self.repeats:
             return square
         partner = self._others(parameters.P)
         cross = design.transpose_dot(weight[:, None] * others, 3)
@@ -300,12 +301,4 @@ class Lifted(Model):
 
         Such a monomial has a non-zero entry from every u_s^t of some s, for anova of distinct features.
         """
-        return int(np.count_nonzero(features_in_products(self.factors(parameters.P), self.distinct)))
-
-    def used_interactions(self, parameters: Parameters) -> int:
-        """Return the exact number of sets of m distinct features that 𝒲 uses, by structure.
-
-        A set is used if, for some s, its features can be assigned to u_s¹, …, u_s^m, one each, with all m
-        entries non-zero. For m = 2: pairs with u_is v_js ≠ 0 or u_js v_is ≠ 0.
-        """
-        return used_sets(self.factors(parameters.P), self.degree)
+        return int(np.count_nonzero(features_in_products(self.factors(parameters.P), not self.repeats)))

@@ -37,7 +37,7 @@ from ..memory import available_bytes, in_words
 from ..parameters import Parameters
 from ..penalties import Penalty
 from ..penalties.l1 import L1
-from .base import Model, Notation
+from .base import Model, ObjectiveNotation
 
 # The peak number of matrices of the size of W during a run.
 _COPIES = 16
@@ -54,7 +54,7 @@ class QuadraticRegression(Model):
     name: ClassVar[str] = "qr"
     label: ClassVar[str] = "Quadratic regression (QR, SLQR)"
     formula: ClassVar[str] = r"f(x) = b + \langle w, x\rangle + \sum_{i<j} w_{ij}\,x_i x_j"
-    notation: ClassVar[Notation] = Notation(
+    notation: ClassVar[ObjectiveNotation] = ObjectiveNotation(
         matrix="W",
         weights="W",
         lambda_p=r"\lambda_{\mathrm{tr}}",
@@ -64,7 +64,6 @@ class QuadraticRegression(Model):
         shrinkage_term="λ_tr ‖W‖_tr",
         penalty_term="λ ‖W‖₁",
     )
-    multilinear = True
     factorised: ClassVar[bool] = False
     convex: ClassVar[bool] = True
     certificate: ClassVar[str] = "gap"

@@ -30,7 +30,7 @@ from ..errors import WhyNot
 from ..linalg.lowrank import eigenform
 from ..parameters import Parameters
 from ..settings import LARGE, SMALL, setting
-from .base import Notation
+from .base import ObjectiveNotation
 from .convex import EigenModel
 
 
@@ -90,13 +90,13 @@ class RobustFM(EigenModel):
     )
 
     @property
-    def notation(self) -> Notation:
+    def notation(self) -> ObjectiveNotation:
         formula, words = {
             "capped": (r"\textstyle\sum_s\min\{\lambda_s^2, \epsilon_3\}", "λ_Z Σ min{λ_s², ε₃}"),
             "squared": (r"\|Z\|_F^2", "λ_Z ‖Z‖²"),
             "trace": (r"\|Z\|_{\mathrm{tr}}", "λ_Z ‖Z‖_tr"),
         }[self.spectrum]
-        return Notation(
+        return ObjectiveNotation(
             weights="2Z", lambda_p=r"\lambda_Z", shrinkage=formula, shrinkage_term=words, penalty_term=""
         )
 

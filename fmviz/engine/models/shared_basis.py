@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..counting import used_interactions
 from ..design import Design
 from ..errors import WhyNot
 from ..parameters import Parameters
@@ -29,7 +29,7 @@ from ..settings import setting
 from ..shared_basis.bounds import largest_norm
 from ..shared_basis.gradients import DUAL_ORDER, BasisGradient, activations
 from ..shared_basis.selection import random_directions, select
-from .base import Model, Notation
+from .base import Model, ObjectiveNotation
 from .columns import Anova, ColumnKernel, Polynomial
 from .convex import ConvexFM
 
@@ -79,7 +79,7 @@ class SharedBasis(Model):
     formula: ClassVar[str] = (
         r"f_c(x) = b_c + \langle w_c, x\rangle + \sum_{r=1}^{k} v_{rc}\,\sigma(h_r, x),\quad \|h_r\|_2\le 1"
     )
-    notation: ClassVar[Notation] = Notation(
+    notation: ClassVar[ObjectiveNotation] = ObjectiveNotation(
         matrix="V",
         weights="W",
         penalty=r"\Omega(V)",
@@ -110,18 +110,10 @@ class SharedBasis(Model):
         "λ.",
     )
 
-    @property
-    def diagonal(self) -> bool:
-        """Whether σ includes the squares of features."""
-        return self.kernel == "polynomial"
-
+    @cached_property
     def kernels(self) -> tuple[ColumnKernel, ...]:
-        """Return σ as a kernel of columns."""
-        return (Polynomial(2) if self.diagonal else Anova(2),)
-
-    def used_by_order(self, parameters: Parameters) -> dict[int, int]:
-        """Return the number of used pairs, keyed by order."""
-        return {2: self.used_interactions(parameters)}
+        """σ as a kernel of columns."""
+        return (Polynomial(2) if self.kernel == "polynomial" else Anova(2),)
 
     def for_outputs(self, n_outputs: int) -> SharedBasis:
         return replace(self, n_outputs=n_outputs)
@@ -172,7 +164,7 @@ class SharedBasis(Model):
         """Return the outputs of every row, shape (N, m), or (N,) for a single output."""
         V = parameters["V"]
         f = parameters["intercept"] + design.dot(np.atleast_2d(parameters["w"]).T)
-        f += activations(design, self.live(parameters), self.diagonal) @ V[V.any(axis=1)]
+        f += activations(design, self.live(parameters), self.repeats) @ V[V.any(axis=1)]
         return f if f.shape[1] > 1 else f[:, 0]
 
     def penalised(self, parameters: Parameters) -> np.ndarray:
@@ -182,14 +174,6 @@ class SharedBasis(Model):
     def live(self, parameters: Parameters) -> np.ndarray:
         """Return the bases in use, shape (d, k')."""
         return parameters.P[:, parameters["V"].any(axis=1)]
-
-    def used_features(self, parameters: Parameters) -> int:
-        """Return the number of features in the bases in use."""
-        return int(np.count_nonzero(self.live(parameters).any(axis=1)))
-
-    def used_interactions(self, parameters: Parameters) -> int:
-        """Return the number of pairs with non-zero entries in a common basis in use."""
-        return used_interactions(np.ascontiguousarray(self.live(parameters)))
 
     def n_outputs_of(self, parameters: Parameters) -> int:
         return int(parameters["V"].shape[1])
@@ -201,7 +185,7 @@ class SharedBasis(Model):
 
     def of_output(self, parameters: Parameters, output: int) -> tuple[Model, Parameters]:
         """Return one output as a separate machine: P diag(V_:c) Pᵀ with its linear part."""
-        return ConvexFM(diagonal=self.diagonal), Parameters(
+        return ConvexFM(diagonal=self.repeats), Parameters(
             parameters.P,
             np.atleast_2d(parameters["w"])[output],
             float(np.atleast_1d(parameters["intercept"])[output]),
@@ -222,7 +206,7 @@ class SharedBasis(Model):
             # A smooth penalty has no threshold; it enters through `dual_quadratic`.
             return (0.0 if strengths[1] else np.inf), None
         strength = strengths[1] or 1.0
-        gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.diagonal)
+        gradient = BasisGradient(design, alpha.reshape(len(alpha), -1), self.repeats)
         p = DUAL_ORDER[penalty.row_norm]
         # Norms found by eigen-steps, and those of the bases in use.
         _, sizes = select(gradient, p, "eigen", 1, np.random.default_rng(0))
@@ -246,5 +230,5 @@ class SharedBasis(Model):
         """Return the term of λ‖V‖² over the current bases."""
         if not (penalty.smooth and strengths[1]):
             return 0.0
-        inner = activations(design, parameters.P, self.diagonal).T @ alpha
+        inner = activations(design, parameters.P, self.repeats).T @ alpha
         return float(np.square(inner).sum()) / (4.0 * strengths[1])

@@ -93,7 +93,7 @@ class OutputLayer:
 
     def __init__(self, problem: Problem, H: np.ndarray, w: np.ndarray) -> None:
         self.problem, self.k, self.penalty = problem, H.shape[1], problem.penalty
-        self.diagonal = problem.model.diagonal  # type: ignore[attr-defined]
+        self.diagonal = problem.model.repeats
         wide, d = is_wide(problem), problem.design.n_features
         self.offset = problem.design.dot(w) if wide else 0.0
         parts = [

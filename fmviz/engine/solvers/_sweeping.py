@@ -240,13 +240,14 @@ class SweepingSolver(Solver, ABC):
         self._linear = LinearPart(problem, self.unit_free)
         self._moments = second_moments(problem)
         self._live_only = False
-        plain = not (model.columnar or model.lifted)
-        if self.settings.get(ESCAPE.name) and not plain:
+        if self.settings.get(ESCAPE.name) and not model.plain:
             raise ValueError(
                 f"{ESCAPE.name} = True is for second-order machines, in which zero columns may be saddle "
                 f"points; omit it for the model {model.name!r}."
             )
-        self._partners = None if self._search or not (plain and self.takes_pairs) else problem.design.partners
+        self._partners = (
+            None if self._search or not (model.plain and self.takes_pairs) else problem.design.partners
+        )
         self._coefficient_step = CoefficientStep(problem) if model.fits_coefficients else None
 
     @abstractmethod

@@ -191,7 +191,7 @@ class ConditionalGradient(BasisSolver):
     def _selected(self, slopes: np.ndarray) -> np.ndarray:
         problem, model = self.problem, cast(SharedBasis, self.problem.model)
         count = min(problem.rank - len(self._bases), self.settings["bases"])
-        gradient = BasisGradient(problem.design, slopes, model.diagonal)
+        gradient = BasisGradient(problem.design, slopes, model.repeats)
         p = DUAL_ORDER[problem.penalty.row_norm]
         H, size = select(gradient, p, self.settings["selection"], count, self._rng)
         # With a radius, the norms of the current bases replace λ.

@@ -48,8 +48,7 @@ class PBCD(SweepingSolver):
         super().prepare()
         problem, design = self.problem, self.problem.design
         # Rows of P are aligned to cache lines if the state is only a sum for every column.
-        self._padded = not problem.model.columnar
-        self._wide = in_lines(np.empty((1, problem.rank))).shape[1] if self._padded else problem.rank
+        self._wide = in_lines(np.empty((1, problem.rank))).shape[1] if problem.model.plain else problem.rank
         # `on` calls `why_not` first: all views exist.
         self._views: list[Any] = [view.rows for view in problem.model.views(problem.rank)]
         self._rows: list[Any] = [penalty.row for _, penalty in parts_of(problem.penalty)]
@@ -60,7 +59,7 @@ class PBCD(SweepingSolver):
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         model, penalty = problem.model, problem.penalty
-        if model.lifted or not model.multilinear:
+        if any(view.rows is None for view in model.views(1)):
             return not_linear(self.label, model)
         if penalty.row is None:
             return WhyNot(
@@ -73,7 +72,7 @@ class PBCD(SweepingSolver):
 
     def _to_layout(self, P: np.ndarray) -> np.ndarray:
         """Return P, shape (d, columns), as (blocks, d, k); a single block has rows by `in_lines`."""
-        if self._padded:
+        if self.problem.model.plain:
             return in_lines(P)[None]
         return np.array(P.reshape(P.shape[0], len(self._views), -1).transpose(1, 0, 2), order="C")
 
@@ -117,10 +116,9 @@ class PBCD(SweepingSolver):
                     )
                 )
                 return
-            weighted = problem.model.columnar
             # In a padded P, all are 1 and unused.
             coefficients = self._coefficients[b * problem.rank : (b + 1) * problem.rank]
-            search = self.searches or self._search
+            weighted, search = not problem.model.plain, self.searches or self._search
             sweeps = row_sweep(design.storage, self._loss, row, self._weight, view, weighted, search)
             rounds.take(
                 sweeps(

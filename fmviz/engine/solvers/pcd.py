@@ -56,8 +56,7 @@ class PCD(SweepingSolver):
         super().prepare()
         problem = self.problem
         model = problem.model
-        self._plain = not (model.columnar or model.lifted)
-        if not self._plain and self.settings[ORDER.name] not in ("auto", "columns"):
+        if not model.plain and self.settings[ORDER.name] not in ("auto", "columns"):
             raise ValueError(
                 f"order = {self.settings[ORDER.name]!r} is for second-order machines, which store a sum "
                 f"⟨p_:,s, x⟩ for every column of P; the model {model.name!r} recomputes its "
@@ -65,7 +64,7 @@ class PCD(SweepingSolver):
             )
         if self.settings[ORDER.name] == "auto":
             # Decided here because the choice determines which kernels are compiled.
-            self.settings[ORDER.name] = "mixed" if self._plain and mixed_is_best(problem) else "columns"
+            self.settings[ORDER.name] = "mixed" if model.plain and mixed_is_best(problem) else "columns"
         if self.settings[ORDER.name] != "columns":
             self._partners = None
         self._views = model.views(problem.rank)
@@ -76,7 +75,7 @@ class PCD(SweepingSolver):
         for view, entry in zip(self._views, self._entries, strict=True):
             columns = view.columns.stop - view.columns.start
             self._caches.append(np.tile(entry.cache(d, columns), (1 if entry.shared else columns, 1)))
-        self._screened = self._plain and self._partners is None and problem.design.storage is DENSE
+        self._screened = model.plain and self._partners is None and problem.design.storage is DENSE
         self._screened &= not self._search
         if self._partners is not None:
             self._lanes = Lanes.of(problem.design, self._partners, problem.y, problem.weights)
@@ -236,7 +235,7 @@ class PCD(SweepingSolver):
 
 def not_linear(label: str, model: Model) -> WhyNot:
     """Return why steps on entries or rows have no closed form if f is not linear in them."""
-    if model.lifted:
+    if model.multilinear:
         return WhyNot(
             "rows_not_linear",
             f"{label} updates a row of P at once, but a row contains entries of U¹, …, U^m, which f "

@@ -38,7 +38,7 @@ _DIFFERENT = 1e-3
 
 def informed_solver(solver: Solver, problem: Formulation) -> Solver:
     """Return the solver with unit-free tolerances and the escape from saddle points at P = 0."""
-    saddles = problem.penalty.saddles is not None and problem.model.why_no_threshold() is None
+    saddles = problem.penalty.saddles is not None and problem.model.no_threshold is None
     informed = solver.having(**{ESCAPE: True} if saddles else {})
     informed.unit_free = True
     informed.leaves_zero = saddles and ESCAPE not in solver.settings
@@ -90,7 +90,7 @@ def lower_start(problem: Problem, start: Parameters) -> Parameters:
     """
     if problem.n_machines is not None:
         return problem.joined(problem.by_machine(lower_start, start))
-    if not isinstance(problem.penalty, CS) or problem.model.why_no_threshold() is not None:
+    if not isinstance(problem.penalty, CS) or problem.model.no_threshold is not None:
         return start
     other = _short_fit(replace(problem, penalty=get_penalty("ti")), start).parameters
     lower = (1.0 - _DIFFERENT) * _short_fit(problem, start).objective
@@ -117,7 +117,7 @@ def path_start(
     if problem.n_machines is not None:
         return problem.joined(problem.by_machine(path_start, init_scale, rng, shrunk))
     start = problem.start(init_scale, rng)
-    if problem.model.why_no_threshold() is not None or problem.penalty.why_no_threshold() is None:
+    if problem.model.no_threshold is not None or problem.penalty.why_no_threshold() is None:
         return start
     smooth = replace(problem, penalty=get_penalty("l2"), lambda_sparse=0.0)
     if not shrunk:
@@ -151,7 +151,7 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
     if problem.model.convex or not end.P.size or end.P.any() or problem.at_constant:
         return None
     at = f"λ = {typeset(problem.lambda_sparse)} and λ_p = {typeset(problem.lambda_p)}"
-    if problem.model.why_no_threshold() is not None:
+    if problem.model.no_threshold is not None:
         return f"No interaction is left: P = 0 at {at}. Decrease them, or increase the scale of the start."
     if why_no_threshold(problem) is not None:
         return (

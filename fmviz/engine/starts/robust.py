@@ -114,8 +114,7 @@ def estimate_caps(  # noqa: C901 (the rule, step by step)
         If `should_stop` returned true.
     """
     binary, least = problem.loss.task == "binary", _LEAST * _typical(problem)
-    capped = isinstance(problem.model, RobustFM) and problem.model.capped
-    robust = capped or given.spectrum is not None
+    robust = problem.model.capped or given.spectrum is not None
     rounds = min(_MOST_ROUNDS, solver.settings.get("rounds", _MOST_ROUNDS))
     rough = {"accuracy": _ACCURACY, "rounds": rounds} if robust else {"uncapped": 0}
     solver = solver.having(**rough)
@@ -144,7 +143,7 @@ def estimate_caps(  # noqa: C901 (the rule, step by step)
                 break
         return here, sigma
 
-    free = {"model": RobustFM("squared"), "lambda_p": 0.0} if capped else {}
+    free = {"model": RobustFM("squared"), "lambda_p": 0.0} if problem.model.capped else {}
     uncapped, sigma = at(1.0, Caps(0.0, np.inf), **free), 1.0
     here = fitted(uncapped, start, 1 if robust else _UNCAPPED_ROUNDS)
     if not binary:

@@ -54,7 +54,7 @@ import scipy.sparse as sp
 from ..blas import one_thread
 from ..design import Design
 from ..linalg.lowrank import PairGradient
-from ..models import Model, get_model
+from ..models import Model
 from ..models.columns.anova import Anova
 from ..models.columns.base import ColumnKernel
 from ..penalties import Penalty
@@ -91,13 +91,9 @@ def product_references(problem: Problem) -> tuple[float, float, float]:
 
 def _kernels(model: Model, penalty: Penalty) -> list[tuple[ColumnKernel, Penalty]]:
     """Return the kernels of the columns, of order 2 for all subsets, and their penalties."""
-    if model.lifted:
-        model = get_model("expansion", {**model.settings, "coefficients": "ones"})
-    kernels = model.kernels()  # type: ignore[attr-defined]
-    forms = [part for _, part in parts_of(penalty)]
     return [
         (kernel if kernel.degree is not None else Anova(2), form)
-        for kernel, form in zip(kernels, forms, strict=True)
+        for kernel, (_, form) in zip(model.kernels, parts_of(penalty), strict=True)
     ]
 
 
@@ -301,7 +297,7 @@ def fill_strengths(problem: Problem, given: Mapping[str, Any]) -> tuple[Problem,
         known["lambda_w"] = LINEAR_SHARE * linear_reference(problem)
     problem = problem.at(lambda_w=known["lambda_w"])
     if missing := given.keys() - known.keys():
-        other = _of_pairs if problem.model.why_no_threshold() is None else _of_products
+        other = _of_pairs if problem.model.plain else _of_products
         defaults = (_of_weights if problem.model.convex else other)(problem)
         known |= {name: defaults[name]() for name in missing}
     size = known.pop("init_scale")
@@ -325,7 +321,7 @@ def _of_pairs(problem: Problem) -> _Defaults:
 def _of_weights(problem: Problem) -> _Defaults:
     """Return the defaults λ_tr and λ of a model convex in W, which starts at 0."""
     slope = problem.slope(problem.predict(linear_fit(problem, rough=True)))
-    gradient = PairGradient(problem.design, slope, diagonal=not problem.model.multilinear)
+    gradient = PairGradient(problem.design, slope, diagonal=problem.model.repeats)
     smooth = problem.penalty.smooth
     return {
         "lambda_p": lambda: SPARSE_SHARE * gradient.norm(_LANCZOS_TOL),

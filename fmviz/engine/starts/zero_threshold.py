@@ -88,7 +88,7 @@ def why_no_threshold(problem: Problem) -> WhyNot | None:
     """Return why a problem has no λ_max, with an alternative, or None; depends only on y of the data."""
     if (m := problem.n_machines) is not None:
         return WhyNot("several_outputs", f"y has {m} outputs with a λ_max each: pass one at a time.")
-    return problem.model.why_no_threshold() or problem.penalty.why_no_threshold()
+    return problem.model.no_threshold or problem.penalty.why_no_threshold()
 
 
 @one_thread()

@@ -24,7 +24,7 @@ class TooManyJobsError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """Limits of a server.
 
     If a session starts more than `per_owner` training runs, its oldest active run is stopped. `active` runs
@@ -55,10 +55,10 @@ class TaskManager:
         executor: ThreadPool | None = None,
         *,
         open_store: Callable[[], RunStore] | None = None,
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
     ) -> None:
         self.executor = executor or ThreadPool()
-        self.limits = limits or Limits()
+        self.limits = limits or ServerLimits()
         self.executor.most = self.limits.active
         self._open_store = open_store
         self._lock = threading.RLock()

@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from fmviz.engine.interactions.weights import orders_of, pairs_of
+from fmviz.engine.interactions.weights import pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
@@ -43,7 +43,7 @@ def weights_of(model: Model, parameters: Parameters) -> Weights:
             f"These runs have {m:,} outputs with separate weights. Compare them by curves and tables, or "
             "open the page Interactions for a single output."
         )
-    if parameters.W is None and 2 not in orders_of(model):
+    if parameters.W is None and 2 not in model.orders:
         raise ValueError(f"The {model.label.lower()} has no pair weights to compare.")
     pairs = pairs_of(*model.of_output(parameters, 0))
     d = pairs.n_features

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fmviz.engine.design import Design
-from fmviz.engine.interactions.weights import interactions_of, orders_of, pairs_of
+from fmviz.engine.interactions.weights import interactions_of, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties.higher_order import elementary_sums
@@ -154,7 +154,7 @@ def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term
     linear = parameters.w + (parameters.P.sum(axis=1) if every else 0.0)
     for j in np.flatnonzero(linear):
         yield Term("linear", 1, (int(j),), float(linear[j] * x[j]))
-    orders = orders_of(model)
+    orders = model.orders
     if not x.size:
         return
     if 2 in orders or parameters.W is not None:

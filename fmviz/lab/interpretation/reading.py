@@ -15,7 +15,6 @@ from fmviz.engine.interactions.weights import (
     Ranking,
     interactions_of,
     nothing,
-    orders_of,
     pairs_of,
 )
 from fmviz.engine.models import Model
@@ -228,7 +227,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
         "feature_j": "with feature",
     }
     return {
-        "words": ranking_words(ranking, higher=len(orders_of(model)) > 1),
+        "words": ranking_words(ranking, higher=len(model.orders) > 1),
         "strongest": table["sentence"][0] if len(table) else "",
         "rows": table[[*names]].rename(columns=names).to_dict("records"),
     }
@@ -237,7 +236,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
 def listed_sets(model: Model, parameters: Parameters, wording: Wording, top: int) -> Iterator[dict[str, Any]]:
     """Yield the strongest interactions of each order above two; see `listed_pairs`."""
     names = wording.dataset.feature_names
-    for order in filter((2).__lt__, orders_of(model)):
+    for order in filter((2).__lt__, model.orders):
         interactions = interactions_of(model, parameters, order)
         sets, weight, *_ = interactions.within().ranked(top)
         heads = ["feature", *(f"feature {place}" for place in range(2, order + 1))]

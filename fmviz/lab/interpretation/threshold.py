@@ -80,7 +80,7 @@ def under_loss(experiment: Experiment, loss: str) -> Experiment:
 
 def _core(experiment: Experiment) -> Experiment:
     """Return the experiment with irrelevant settings normalised, as a cache key."""
-    if experiment.model.why_no_threshold() is None:
+    if experiment.model.no_threshold is None:
         # λ_max depends only on the regularizer as a function of W.
         kind = experiment.regularizer.in_weights
         same = next(penalty for penalty in PENALTIES.values() if penalty.in_weights == kind)
@@ -110,7 +110,7 @@ def _interval_and_reference(experiment: Experiment) -> tuple[tuple[float, float]
     if problem.model.multi_output and problem.penalty.row_norm is not None:
         top = largest_strength(problem)
         return (top, top), 0.0
-    if problem.model.why_no_threshold() is not None:
+    if problem.model.no_threshold is not None:
         return None, 0.0
     if why_no_threshold(problem.machines[0]) is not None:
         return None, References(problem).lambda_sparse

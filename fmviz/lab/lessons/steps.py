@@ -86,7 +86,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Answer:
     """A possible answer, and the condition under which it is correct."""
 
     words: str
@@ -101,7 +101,7 @@ class Question:
     ----------
     text : str
         The question.
-    choices : tuple of Choice
+    choices : tuple of Answer
         The possible answers; none for a number.
     answer : str
         The expression of the number, or empty.
@@ -110,7 +110,7 @@ class Question:
     """
 
     text: str
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[Answer, ...] = ()
     answer: str = ""
     within: float = 0.0
 
@@ -189,7 +189,7 @@ def _step(title: str, text: str, pages: Mapping[str, Any]) -> Step:
     find, claims, asked = said.pop("find", {}), tuple(said.pop("claims", ())), said.pop("predict", {})
     question: Question | None = None
     if asked or "Predict" in parts:
-        choices = tuple(Choice(*pair) for pair in asked.pop("choices", ()))
+        choices = tuple(Answer(*pair) for pair in asked.pop("choices", ()))
         question = Question(parts["Predict"], choices, **asked)
     page, then = said.pop("page"), said.pop("after", {})
     before = _state(_state(State(page), **pages.get(page, {})), **said)

@@ -24,7 +24,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.outliers import caps_of, errors_of
 from fmviz.lab.interpretation.reading import rows_with_all
 from fmviz.lab.interpretation.threshold import emptying_strength
-from fmviz.lab.lessons.steps import Choice, Question, Step
+from fmviz.lab.lessons.steps import Answer, Question, Step
 from fmviz.lab.operators.geometry import column_story
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.search.arena import STRENGTHS, arena, arena_truth
@@ -276,7 +276,7 @@ def calculate(step: Step, **changes: Any) -> Iterator[tuple[str, float]]:
 # ------------------------------------------------------------------------------------------------- answers
 
 
-def right_choice(question: Question, values: Mapping[str, float]) -> Choice:
+def right_choice(question: Question, values: Mapping[str, float]) -> Answer:
     """Return the choice whose condition is true; ValueError unless exactly one is."""
     true = [choice for choice in question.choices if evaluate(choice.condition, values)]
     if len(true) != 1:

@@ -196,7 +196,7 @@ def zeros_in_words(moved: Mapping[str, np.ndarray], strength: float) -> str:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnProx:
     """The operator of TI on a column of P ([A] Theorem 7).
 
     Attributes
@@ -230,11 +230,11 @@ class Column:
         )
 
 
-def column_story(entries: Sequence[float], strength: float) -> Column:
+def column_story(entries: Sequence[float], strength: float) -> ColumnProx:
     """Apply the operator of TI to one column."""
     before = np.asarray(entries, dtype=float)
     after = np.asarray(prox("ti", before, strength))
-    return Column(
+    return ColumnProx(
         before,
         after,
         2.0 * strength * float(np.abs(after).sum()),

@@ -30,7 +30,7 @@ def find(
     """Estimate the caps of a run from its data, and its start; raises StoppedError if `should_stop`."""
     rng = np.random.default_rng([experiment.seed, 4])
     solver, start = chosen_solver(problem, experiment.solver), problem.start(experiment.init_scale, rng)
-    if experiment.start == "informed" and not _robust(problem):
+    if experiment.start == "informed" and not problem.model.capped:
         solver = informed_solver(solver, problem)
         # Without caps there is no objective for the comparison of starts.
         start = path_start(problem, experiment.init_scale, rng)
@@ -58,13 +58,13 @@ def find_cached(
         return problem, start
     loss = replace(problem.loss, **{"epsilon": caps.epsilon, "cap": caps.cap})
     about: Any = {"model": RobustFM(cap=caps.spectrum or 1.0), "lambda_p": caps.lambda_p or 0.0}
-    return replace(problem, loss=loss, **(about if _robust(problem) else {})), start
+    return replace(problem, loss=loss, **(about if problem.model.capped else {})), start
 
 
 def caps_record(problem: Problem) -> dict[str, float]:
     """Return the caps and the strength of a problem by record name."""
     loss, model = problem.loss, problem.model
-    own = (model.cap, problem.lambda_p) if isinstance(model, RobustFM) and model.capped else ()
+    own = (model.settings["cap"], problem.lambda_p) if model.capped else ()
     return dict(zip(_NAMES, (loss.settings["epsilon"], loss.cap, *own), strict=False))
 
 
@@ -79,10 +79,6 @@ def remember(experiment: Experiment, record: Mapping[str, float]) -> None:
     given = [value for value in astuple(caps) if value is not None]
     if experiment.finds_caps and len(given) >= 2 and all(0.0 <= value < math.inf for value in given):
         _known[_key(experiment)] = caps
-
-
-def _robust(problem: Problem) -> bool:
-    return isinstance(problem.model, RobustFM) and problem.model.capped
 
 
 def _key(experiment: Experiment) -> str:

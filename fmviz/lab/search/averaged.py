@@ -32,7 +32,7 @@ def can_be_averaged(problem: Problem) -> bool:
     """Return whether sampling is possible within some minutes, with one machine per output."""
     numbers = len(problem.machines) * _DRAWS * problem.design.n_features * (problem.rank + 1)
     few = visits_of(problem) <= _MOST_VISITS and numbers <= _MOST_NUMBERS and not problem.loss.log_link
-    return few and problem.model.why_no_threshold() is None
+    return few and problem.model.plain
 
 
 def visits_of(problem: Problem) -> int:

@@ -20,7 +20,7 @@ from fmviz.lab.store import RunStore
 from fmviz.lab.store.recorder import Recorder
 from fmviz.paths.validation import Trial
 from fmviz.tables.encoded import Encoded
-from fmviz.tables.target import Target
+from fmviz.tables.target import TargetEncoding
 from fmviz.typography import cell
 
 
@@ -66,7 +66,7 @@ class FirstFit:
     def saved_model(self, encoded: Encoded | None, base: str = "auto") -> SavedModel:
         """Return the model for prediction, with the encoding of its file and the base of a libsvm file."""
         dataset, experiment = self.run.dataset, self.run.experiment
-        target = Target(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
+        target = TargetEncoding(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
         return SavedModel(
             self.end.parameters,
             experiment.model,

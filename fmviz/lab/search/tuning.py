@@ -28,7 +28,7 @@ def can_be_tuned(problem: Formulation) -> bool:
     """
     if problem.model.multi_output:
         return problem.penalty.row_norm is not None and not problem.model.radius
-    return problem.model.why_no_threshold() is None
+    return problem.model.plain
 
 
 def tuned(

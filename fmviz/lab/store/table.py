@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from fmviz.engine.interactions.weights import orders_of
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.models import MODELS, Model
 from fmviz.engine.penalties import ALL_PENALTIES
@@ -124,21 +123,17 @@ def numbers(
     """
     last, seconds = history[-1], float(history[-1].get("seconds", 0.0))
     d = dataset.X.shape[1] if dataset is not None else 0
-    factorised = machine.factorised
-    rows = "non-zero rows of P" if factorised else "features in a pair with a non-zero weight in W"
-    if machine.lifted:
+    rows, every = "non-zero rows of P", f", of {d * (d - 1) // 2:,}"
+    pairs = f"pairs of rows that share a column in which both are non-zero{every}"
+    if not machine.factorised:
+        rows = "features in a pair with a non-zero weight in W"
+        pairs = f"pairs with a non-zero weight in W{every}"
+    elif not (machine.plain or machine.columnar):
         rows = "features in a product of non-zero entries of some column"
-    pairs = (
-        "pairs of rows that share a column in which both are non-zero"
-        if factorised
-        else "pairs with a non-zero weight in W"
-    )
-    pairs += f", of {d * (d - 1) // 2:,}"
-    if machine.lifted:
         pairs = "sets of distinct features with non-zero entries in the factors of some column"
-    if machine.columnar and orders_of(machine) != (2,):
+    elif machine.orders != (2,):
         pairs = "sets of features, of every order, that share a column of P in which all are non-zero"
-    sweeps = "Sweeps over all parameters." if factorised else "Steps of all parameters at once."
+    sweeps = "Sweeps over all parameters." if machine.factorised else "Steps of all parameters at once."
     spent = "Solver time, without evaluation and drawing."
     return [
         ("Epoch", f"{int(last['epoch']):,}", sweeps, ""),

@@ -11,7 +11,7 @@ import streamlit as st
 
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.interactions.weights import PairWeights, pairs_of
-from fmviz.engine.models import FactorizationMachine, Model
+from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.lab.background.task import Make, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
@@ -82,8 +82,7 @@ class Opened:
     @property
     def by_columns(self) -> bool:
         """Whether column effects apply: second order, with separate outputs."""
-        own = isinstance(self.model, FactorizationMachine) and not self.experiment.model.multi_output
-        return own and 1 < len(self.dataset.columns) <= _MOST_COLUMNS
+        return self.model.plain and 1 < len(self.dataset.columns) <= _MOST_COLUMNS
 
     @property
     def key(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.interactions.weights import PairWeights, Ranking, never_zero, orders_of
+from fmviz.engine.interactions.weights import PairWeights, Ranking, never_zero
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import name_matches, ranking_words, strongest_features, table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
@@ -68,7 +68,7 @@ def draw(settings: Settings, reading: Opened) -> None:
         return
     table = _table(f"{reading.key}:{name}", reading, ranking)
     st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
-    st.caption(plain(ranking_words(ranking, higher=len(orders_of(reading.model)) > 1)))
+    st.caption(plain(ranking_words(ranking, higher=len(reading.model.orders) > 1)))
     if average is None:
         st.caption("Regularization shrinks weights: their order and sign are more reliable than their size.")
     else:
@@ -173,7 +173,7 @@ SAMPLES = (
 
 def _choose_samples(settings: Settings, reading: Opened) -> Average | None:
     """Draw the switch for samples and their progress; return the average once they are complete."""
-    possible = reading.pairs is not None and reading.model.why_no_threshold() is None
+    possible = reading.pairs is not None and reading.model.plain
     if not possible or not widgets.param(settings, "samples", "Intervals from samples"):
         return None
     results = read_samples(reading)

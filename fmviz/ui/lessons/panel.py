@@ -65,7 +65,7 @@ PROGRESS_COOKIE = "fmviz-lessons"
 
 
 @dataclass
-class Progress:
+class LessonProgress:
     """The progress of a reader in a lesson.
 
     Attributes
@@ -80,18 +80,18 @@ class Progress:
     said: dict[int, str | float] = field(default_factory=dict)
 
 
-def progress(name: str) -> Progress:
+def progress(name: str) -> LessonProgress:
     """Return the progress in a lesson; a new session starts from the browser's cookie."""
     if "fmviz:lessons" not in st.session_state:
         # Another port of this host may have set the cookie.
         steps = (item.partition(":") for item in st.context.cookies.get(PROGRESS_COOKIE, "").split("."))
         st.session_state["fmviz:lessons"] = {
-            lesson: Progress(min(int(step), len(lessons()[lesson].steps) + 1))
+            lesson: LessonProgress(min(int(step), len(lessons()[lesson].steps) + 1))
             for lesson, _, step in steps
             if lesson in lessons() and re.fullmatch("[0-9]{1,3}", step)
         }
-    stored: dict[str, Progress] = st.session_state["fmviz:lessons"]
-    return stored.setdefault(name, Progress())
+    stored: dict[str, LessonProgress] = st.session_state["fmviz:lessons"]
+    return stored.setdefault(name, LessonProgress())
 
 
 def _remember() -> None:

@@ -6,8 +6,8 @@ from fmviz.ui.train.why_zero import WHY
 from fmviz.ui.train.outliers import SET_ASIDE
 from fmviz.ui.train.solvers import SOLVERS
 from fmviz.ui.train.interactions import PAIRS
-from fmviz.ui.train.panels import CONFUSION, OBJECTIVE, USES, PREDICTION, RECOVERY, Panel
+from fmviz.ui.train.panels import CONFUSION, OBJECTIVE, USES, PREDICTION, RECOVERY, TrainPanel
 # isort: on
 
-PANELS = tuple(value for value in dict(globals()).values() if isinstance(value, Panel))
+PANELS = tuple(value for value in dict(globals()).values() if isinstance(value, TrainPanel))
 """Every panel below the settings: a file and an import above."""

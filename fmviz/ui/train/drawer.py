@@ -90,8 +90,7 @@ def _first_strength(settings: Settings, now: Experiment) -> str:
 
 def _has_regularizers(settings: Settings, model: Model) -> bool:
     """Return whether regularizers can be chosen; not if the trace norm of W is the regularizer."""
-    alone = model.convex and model.factorised and not model.multi_output
-    return not (alone and ALL_PENALTIES[settings["regularizer"]].smooth)
+    return not (model.shrunk and ALL_PENALTIES[settings["regularizer"]].smooth)
 
 
 def _strength(settings: Settings, job: Job | None, model: Model, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from fmviz.engine.interactions.weights import interactions_of, orders_of, pairs_of
+from fmviz.engine.interactions.weights import interactions_of, pairs_of
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures.training import metrics_in
 from fmviz.lab.background.job import JobView
@@ -16,17 +16,16 @@ from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Values
 from fmviz.ui.train import why_zero
 from fmviz.ui.train.matrices import Look, order_name, sets_table, strongest_slice
-from fmviz.ui.train.panels import Panel, Scene
+from fmviz.ui.train.panels import Scene, TrainPanel
 from fmviz.ui.widgets import OUTPUT, choose_output
 
 
 def looked_at(view: JobView, settings: Values) -> Look | None:
     """Return the order that is shown, above 2 with the strongest slice; None for models with pairs only."""
     model = view.machine
-    several = model.columnar or model.lifted
-    if not several or view.thinned is None or not view.thinned.factors:
+    if model.plain or view.thinned is None or not view.thinned.factors:
         return None
-    orders = orders_of(model)
+    orders = model.orders
     order = settings["order"] if settings["order"] in orders else orders[0]
     return Look(model, order, strongest_slice(interactions_of(model, view.thinned, order)))
 
@@ -34,7 +33,7 @@ def looked_at(view: JobView, settings: Values) -> Look | None:
 def choose(view: JobView, settings: Settings) -> Look | None:
     """Draw the choice of an order; return the chosen one, or None for models with pairs only."""
     look = looked_at(view, settings)
-    if look is None or len(orders := orders_of(look.model)) < 2:
+    if look is None or len(orders := look.model.orders) < 2:
         return look
     if settings["order"] != look.order:
         settings.set(order=look.order)
@@ -199,7 +198,7 @@ def _draw_pairs(scene: Scene, settings: Settings) -> None:
         st.caption(" ".join(notes))
 
 
-PAIRS = Panel(
+PAIRS = TrainPanel(
     "pairs",
     lambda scene: f"The strongest {_kind(scene)}",
     "pairs",

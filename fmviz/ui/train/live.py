@@ -15,7 +15,6 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine._jit import compiling
-from fmviz.engine.interactions.weights import orders_of
 from fmviz.engine.losses import LOSSES
 from fmviz.figures import training as figures
 from fmviz.figures.training import mark_epochs
@@ -29,8 +28,7 @@ from fmviz.lab.runner import load_dataset
 from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
 from fmviz.lab.store.table import numbers
 from fmviz.metrics import METRICS, Metric, in_units
-from fmviz.stage import FactorFrame, View, encode_frames
-from fmviz.stage import Panel as Matrix
+from fmviz.stage import FactorFrame, Panel, View, encode_frames
 from fmviz.stage.pictures import chart_of, names_in, row_of
 from fmviz.ui import widgets
 from fmviz.ui.channel import Topic, channel, path
@@ -105,7 +103,7 @@ def _at_rest(scene: Scene, settings: Settings) -> None:
     last = view.last
     each = [
         f"{last[f'used_interactions_{m}']:,} {order_name(m)} of {last[f'used_features_{m}']:,} features"
-        for m in orders_of(view.machine)
+        for m in view.machine.orders
         if f"used_interactions_{m}" in last
     ]
     if each:
@@ -374,7 +372,7 @@ def _gram_scale(dataset: Dataset | None) -> float | None:
 # ----------------------------------------------------------------------------------------------- pictures
 
 
-def _matrices(scene: Scene, *, film: bool, beside: bool = True) -> list[Matrix]:
+def _matrices(scene: Scene, *, film: bool, beside: bool = True) -> list[Panel]:
     view, dataset, look = scene.view, scene.dataset, scene.look
     if dataset is None:
         return []

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.counting import used_mask
-from fmviz.engine.interactions.weights import GivenPairs, Interactions, interactions_of, orders_of, tile_edges
+from fmviz.engine.interactions.weights import GivenPairs, Interactions, interactions_of, tile_edges
 from fmviz.engine.models import Model
-from fmviz.engine.models.columns import Polynomial
 from fmviz.engine.parameters import Parameters
 from fmviz.figures.palette import regularizer_color
 from fmviz.figures.training import evenly
@@ -69,13 +68,13 @@ class Look:
 
     def label(self) -> str:
         """Return the formula of the matrix as Unicode text."""
-        if self.order > 2 and self.model.lifted:
+        if self.order > 2 and not self.model.columnar:
             return f"𝒲{'ᵢₕₐₑₒₓᵤᵥ'[: len(self.at)]}ⱼₗ"
         if self.order > 2:
             factors = "".join(f"p{x}ₛ" for x in "ᵢₕₐₑₒₓᵤᵥ"[: len(self.at)])
-            coefficient = "λₛ " if self.model.weighted else ""
+            coefficient = "λₛ " if "coefficients" in self.model.shapes(1, 1) else ""
             return f"Σₛ {coefficient}{factors} pⱼₛ pₗₛ"
-        if self.model.by_order:
+        if self.model.order is not None and len(self.model.orders) > 1:
             mark = f"⁽{superscript(self.order)}⁾"
             return f"P{mark}P{mark}ᵀ"
         return self.model.notation.weights
@@ -95,7 +94,7 @@ class Look:
         """Return the true weights or None, and whether their magnitudes are comparable."""
         if self.order == 2:
             if dataset.truth is not None:
-                return dataset.truth, not factors_repeat(self.model)
+                return dataset.truth, not self.model.repeats
             return pairs_matrix(dataset), False
         if self.order != 3 or dataset.true_triples is None:
             return None, False
@@ -106,16 +105,6 @@ class Look:
 def _cross_out(codes: np.ndarray, features: Sequence[int]) -> None:
     """Clear all pairs of some features."""
     codes[list(features)] = codes[:, list(features)] = NOT_AN_INTERACTION
-
-
-def factors_repeat(model: Model) -> bool:
-    """Return whether products may repeat features, in which case entries are not pair weights."""
-    columnar_model: Any = model
-    if columnar_model.lifted:
-        return not columnar_model.distinct
-    return bool(columnar_model.columnar) and any(
-        isinstance(kernel, Polynomial) for kernel in columnar_model.kernels()
-    )
 
 
 def strongest_slice(interactions: Interactions) -> tuple[int, ...]:
@@ -151,7 +140,7 @@ def true_counts(model: Model, dataset: Dataset | None, several: bool) -> dict[st
         return {}
     counts = {
         f"used_interactions_{m}" if several else "used_interactions": len(known[m])
-        for m in orders_of(model) or (2,)
+        for m in model.orders or (2,)
         if m in known
     }
     features = {j for sets in known.values() for features_of_set in sets for j in features_of_set}

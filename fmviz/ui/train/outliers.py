@@ -15,7 +15,7 @@ from fmviz.lab.runner import Run
 from fmviz.ui import navigation
 from fmviz.ui.charts import chart
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train.panels import Panel, Scene
+from fmviz.ui.train.panels import Scene, TrainPanel
 
 # The histogram ends at this multiple of ε₁ + ε₂.
 _WINDOW = 3.0
@@ -81,4 +81,4 @@ def _residuals(errors: Errors, near: float, reach: float) -> None:
     )
 
 
-SET_ASIDE = Panel("outliers", "Rows set aside", "", lambda scene: _of(scene) is not None, draw=_draw)
+SET_ASIDE = TrainPanel("outliers", "Rows set aside", "", lambda scene: _of(scene) is not None, draw=_draw)

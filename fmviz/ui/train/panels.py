@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fmviz.engine.interactions.weights import orders_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.figures import training as figures
@@ -120,7 +119,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Panel:
+class TrainPanel:
     """A panel of the page Train, below its settings.
 
     Attributes
@@ -177,7 +176,7 @@ def _uses(scene: Scene) -> list[figures.Plot]:
     if "used_bases" in names:
         # Bases involve all features; the bases themselves are selected.
         return [figures.Plot(USED_BASES, (figures.Curve("used_bases", "bases", figures.ORANGE),), zero=True)]
-    orders = {f"used_interactions_{m}": order_name(m) for m in orders_of(scene.machine)}
+    orders = {f"used_interactions_{m}": order_name(m) for m in scene.machine.orders}
     counts = {column: words for column, words in orders.items() if column in names}
     return figures.uses(counts, **true_counts(scene.machine, scene.dataset, bool(counts)))
 
@@ -189,20 +188,20 @@ def _recovery(scene: Scene) -> list[figures.Plot]:
     return figures.recovery(("support_f1",) if known else ())
 
 
-OBJECTIVE = Panel(
+OBJECTIVE = TrainPanel(
     "objective",
     lambda scene: "Objective" if scene.parts else "Convergence, log scale",
     "curves",
     plots=_objective,
 )
-USES = Panel("sparsity", "Used features and interactions", "curves", plots=_uses)
-PREDICTION = Panel(
+USES = TrainPanel("sparsity", "Used features and interactions", "curves", plots=_uses)
+PREDICTION = TrainPanel(
     "prediction",
     lambda scene: scene.metric.label,
     "quality",
     plots=lambda scene: figures.prediction(scene.metric, scene.experiment.validation > 0),
 )
-RECOVERY = Panel("recovery", "Recovery of the truth", "quality", plots=_recovery)
+RECOVERY = TrainPanel("recovery", "Recovery of the truth", "quality", plots=_recovery)
 
 
 # ------------------------------------------------------------------------------------------------ classes
@@ -224,7 +223,7 @@ def _confused(run: str, epoch: int, _experiment: Experiment, _parameters: Parame
     return Run.prepare(_experiment).confusion(_parameters)
 
 
-CONFUSION = Panel(
+CONFUSION = TrainPanel(
     "confusion",
     "Confusion matrix",
     "quality",

@@ -9,7 +9,6 @@ from typing import Any
 import streamlit as st
 
 from fmviz.engine.models import Model
-from fmviz.engine.models.convex import EigenModel
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.job import Job
@@ -122,7 +121,7 @@ def takes_no_penalty(model: Model) -> str:
             "No strength of Ω: with fitted λₛ the scale of each column is free, and a penalty on P alone "
             "has no effect. $\\lambda_p$ penalizes both."
         )
-    if isinstance(model, EigenModel):
+    if model.shrunk:
         return f"No strength of Ω: {model.shrunk} is the regularizer, and a sparse one would not be convex."
     return ""
 

@@ -21,7 +21,7 @@ from fmviz.ui import session_uploads, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
-from fmviz.ui.train.panels import Panel, Scene
+from fmviz.ui.train.panels import Scene, TrainPanel
 from fmviz.ui.watching import watch
 
 _RIVAL = "fmviz:train:rival"
@@ -85,4 +85,4 @@ def _start(experiment: Experiment) -> None:
         st.session_state[_RIVAL] = job.id
 
 
-SOLVERS = Panel("solvers", "Convergence", "curves", lambda scene: scene.drawn, draw=_draw)
+SOLVERS = TrainPanel("solvers", "Convergence", "curves", lambda scene: scene.drawn, draw=_draw)

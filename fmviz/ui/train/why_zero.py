@@ -16,7 +16,7 @@ from fmviz.ui.charts import chart
 from fmviz.ui.components import clicked_cell
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Values
-from fmviz.ui.train.panels import Panel, Scene
+from fmviz.ui.train.panels import Scene, TrainPanel
 
 VIEW = (
     ParamSpec("cell_i", "int", -1, -1, 10_000_000, help="First feature, numbered from 0."),
@@ -118,4 +118,4 @@ def _threshold_words(story: Story) -> str:
     )
 
 
-WHY = Panel("why", "Why is this cell zero?", "", lambda scene: scene.clickable, draw=_draw)
+WHY = TrainPanel("why", "Why is this cell zero?", "", lambda scene: scene.clickable, draw=_draw)

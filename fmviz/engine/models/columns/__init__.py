@@ -5,10 +5,10 @@ from __future__ import annotations
 from .anova import Anova
 from .base import ColumnKernel, ColumnViews, EntryColumnView, RowColumnsView
 from .polynomial import Polynomial
-from .subsets import AllSubsets
+from .subsets import AllSubsetsKernel
 
 __all__ = [
-    "AllSubsets",
+    "AllSubsetsKernel",
     "Anova",
     "ColumnKernel",
     "ColumnViews",

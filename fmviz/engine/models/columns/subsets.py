@@ -223,7 +223,7 @@ SUBSETS_ROWS = RowColumnsView("subsets", _rows_state, zero, _gather, _rise, _adv
 """The view of the products of all columns along a row; the state is that of `SUBSETS_ENTRIES`."""
 
 
-class AllSubsets(MultilinearKernel):
+class AllSubsetsKernel(MultilinearKernel):
     """The product Π_j (1 + p_j x_j) ([A] Eq. 54)."""
 
     degree = None

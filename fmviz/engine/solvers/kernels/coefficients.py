@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..._jit import cached_factory
@@ -80,14 +78,13 @@ class CoefficientStep:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._model: Any = problem.model
         self._loss, self._shift = working_loss(problem)
         self._weight = unit_weight if problem.sample_weight is None else sample_weight
 
     def step(self, f: np.ndarray, P: np.ndarray, coefficients: np.ndarray) -> float:
         """Fit λ and update f, shifted as in `working_loss`, in place; return the change of λ."""
         problem = self._problem
-        values = [kernel.values(problem.design, P[:, b]) for b, kernel in self._model.parts(P.shape[1])]
+        values = [kernel.values(problem.design, P[:, b]) for b, kernel in problem.model.parts(P.shape[1])]
         return coefficient_sweeps(self._loss, self._weight)(
             np.ascontiguousarray(np.concatenate(values, axis=1).T),
             problem.y,

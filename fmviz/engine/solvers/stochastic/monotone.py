@@ -53,7 +53,7 @@ class Safeguard:
         """Return the objective; not finite on overflow."""
         problem, design = self._problem, self._problem.design
         with np.errstate(over="ignore", invalid="ignore"):
-            if problem.model.columnar:
+            if not problem.model.plain:
                 return problem.objective(at)
             f = problem.model.linear_part(design, at)
             pairs_of_rows(design.storage)(*design.rows, np.ascontiguousarray(at.P), f)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...errors import WhyNot
-from ...models.columnar import ColumnModel
 from ...parameters import Parameters
 from ...penalties.operators.lazy import ENTRIES
 from ...problem import Formulation, Problem
@@ -151,14 +150,14 @@ class StochasticSolver(Solver, ABC):
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
         model, penalty, columns = problem.model, problem.penalty, self.fits_coefficients
-        if (model.columnar and not columns) or model.lifted:
+        if not (model.plain or (model.columnar and columns)):
             return WhyNot(
                 "no_sample_steps",
                 f"{self.label} uses the gradient of a single prediction, which is implemented for "
                 "the second-order factorization machine"
                 f"{' and for sums of kernels of columns' if columns else ''} only, not for {model.label}.",
             )
-        if model.columnar and penalty.matrix is None:
+        if not model.plain and penalty.matrix is None:
             return WhyNot(
                 "no_common_shrinkage",
                 f"{self.label} visits only the features of a sample. Between visits, the regularizer must "
@@ -282,7 +281,7 @@ class PSGD(StochasticSolver):
         problem, model = self.problem, self.problem.model
         self._fit = CoefficientStep(problem) if model.fits_coefficients else None
         self._kinds: np.ndarray | None = None
-        if isinstance(model, ColumnModel):
+        if not model.plain:
             kinds = [kind_of(kernel) for _, kernel in model.blocks(problem.rank)]
             self._kinds = np.repeat(kinds, problem.rank).astype(np.int64)
         if "operator" in self.settings:

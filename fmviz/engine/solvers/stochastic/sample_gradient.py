@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._jit import jitable
-from ...models.columns import Anova, ColumnKernel, Polynomial
+from ...models.columns import ColumnKernel
 
 # Gradients beyond this count as divergence: the squares of larger values would not be finite.
 BEYOND = 1e140
@@ -178,6 +178,5 @@ COLUMNS = Terms("columns", slopes_and_tables, weighted_columns, descend_columns)
 
 def kind_of(kernel: ColumnKernel) -> int:
     """Return the code of a kernel in compiled code: m for A^m, −m for H^m, 0 for all subsets."""
-    if isinstance(kernel, Polynomial):
-        return -kernel.degree
-    return kernel.degree if isinstance(kernel, Anova) else 0
+    degree = kernel.degree or 0
+    return degree if kernel.multilinear else -degree
