@@ -109,6 +109,27 @@ def basis_of(values: np.ndarray, degree: int, size: int) -> Basis | None:
     return Basis(degree, tuple(knots.tolist())) if len(knots) > 2 else None
 
 
+# Fewer different numbers are levels, such as a rating, without rare extremes.
+_LEVELS = 20
+_TAIL = 0.005
+
+
+def ends_of(numbers: np.ndarray) -> tuple[float, float]:
+    """Return the numbers at which lines end: the quantiles of 0.5 and 99.5 %, since what lies beyond is rare.
+
+    Few rows or different numbers end at the smallest and the largest. A number in most rows, such as 0, is
+    ignored, to keep the tail of the others.
+    """
+    different, counts = np.unique(numbers, return_counts=True)
+    if different.size <= _LEVELS:
+        return float(different[0]), float(different[-1])
+    usual = different[2 * counts > numbers.size]
+    others = numbers[~np.isin(numbers, usual)]
+    low = np.quantile(others, _TAIL, method="lower")
+    high = np.quantile(others, 1.0 - _TAIL, method="higher")
+    return float(np.append(usual, low).min()), float(np.append(usual, high).max())
+
+
 # --------------------------------------------------------------------------------------------- columns
 
 
@@ -194,6 +215,10 @@ class NumberColumn(FeatureColumn):
         Whether center and scale are the mean and the standard deviation.
     curves : tuple of Basis
         The bases of its curves.
+    ends : tuple of float
+        The numbers at which line and curves end; see `ends_of`. Empty without ends.
+    seen : tuple of float
+        The smallest and the largest number of the training rows; empty without ends.
     notation : Notation
         The number format.
     """
@@ -204,6 +229,8 @@ class NumberColumn(FeatureColumn):
     fill: Finite = 0.0
     deviations: bool = True
     curves: tuple[Basis, ...] = ()
+    ends: tuple[Finite, ...] = ()
+    seen: tuple[Finite, ...] = ()
     notation: Notation = field(default_factory=Notation)
 
     @property
@@ -223,7 +250,7 @@ class NumberColumn(FeatureColumn):
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
         """Return the column with its center and scale; None if all numbers are equal."""
-        numbers = known.to_numpy(dtype=np.float64)
+        numbers = self._inside(known)
         width = np.ptp(numbers)
         if width == 0:
             return None
@@ -236,18 +263,41 @@ class NumberColumn(FeatureColumn):
         deviations = scaling == "standard"
         return replace(self, center=float(center), scale=float(scale), fill=fill, deviations=deviations)
 
+    def with_ends(self, known: pd.Series) -> Self:
+        """Return the column with the ends of these training values."""
+        numbers = known.to_numpy(dtype=np.float64)
+        return replace(self, ends=ends_of(numbers), seen=(float(numbers.min()), float(numbers.max())))
+
+    def _inside(self, values: pd.Series) -> np.ndarray:
+        """Return the numbers, cut at the ends."""
+        numbers = values.to_numpy(dtype=np.float64)
+        return np.clip(numbers, *self.ends) if self.ends else numbers
+
+    def beyond(self, values: pd.Series) -> str:
+        """Return a sentence on numbers beyond those of the training rows; empty if there are none."""
+        if not self.seen:
+            return ""
+        numbers, (least, most) = values.to_numpy(dtype=np.float64), self.seen
+        low, high = numbers < least, numbers > most
+        each = [(numbers[high].max(), f"up to {most:,.7g}")] if high.any() else []
+        each += [(numbers[low].min(), f"from {least:,.7g}")] if low.any() else []
+        rows = int((low | high).sum())
+        far = " and ".join(f"{number:,.7g}, {seen}" for number, seen in each)
+        lie = "row lies" if rows == 1 else "rows lie"
+        return f"{rows:,} {lie} beyond what was seen: {self.name} {far}." if rows else ""
+
     def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
         """Return the column with bases of given degrees and sizes, if it has enough values.
 
         The trend of dates has finer bases.
         """
-        numbers, finer = values.dropna().to_numpy(dtype=np.float64), _FINER if self.part_of else 1
+        numbers, finer = self._inside(values.dropna()), _FINER if self.part_of else 1
         able = (basis_of(numbers, degree, finer * size) for degree, size in bases)
         return replace(self, curves=tuple(basis for basis in able if basis is not None))
 
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
         """Return the line and the curves."""
-        numbers = values.to_numpy(dtype=np.float64)
+        numbers = self._inside(values)
         line = np.where(np.isnan(numbers), self.fill, (numbers - self.center) / self.scale)
         return [sp.csr_array(line[:, None]), *(basis(numbers) for basis in self.curves)]
 

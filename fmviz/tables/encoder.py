@@ -245,6 +245,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         # An indicator needs missing values.
         reader = replace(reader, missing="impute" if rule == "mark" and len(known) == len(values) else rule)
         rare = self.rare or (_RARE if len(values) >= _MANY_ROWS else 1)
+        if isinstance(reader, NumberColumn) and len(known):
+            reader = reader.with_ends(known)
         learned = reader.learn(known, self.scaling, rare, self.most_levels) if len(known) else None
         if learned is None:
             n = known.nunique()
@@ -338,7 +340,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return read
 
     def notes(self, read: Mapping[str, pd.Series]) -> list[str]:
-        """Return sentences on imputed values in the result of `read`, and on words unseen in training."""
+        """Return sentences on imputed values in the result of `read`, and on unseen numbers and words."""
         notes, imputed = [], set()
         for column in self.columns_:
             name, absent = column.part_of or column.name, int(read[column.name].isna().sum())
@@ -347,6 +349,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 instead = "its mean" if column.kind == "number" else "none of its levels"
                 such = f"Column {name!r} has no readable value in {_rows(absent)}"
                 notes.append(f"{such}, which counts as {instead}.")
+            if isinstance(column, NumberColumn) and (far := column.beyond(read[column.name])):
+                notes.append(far)
             if isinstance(column, WordColumn) and (words := column.unseen(read[column.name])):
                 instead = column.other_label or "none of its levels"
                 notes.append(

@@ -55,6 +55,28 @@ def test_numbers_are_standardised_and_words_become_columns():
     assert dataset.groups == ("age", "town", "town", "town", "code", "code", "code")
 
 
+@pytest.mark.parametrize("numbers", ["line", "8 hats and 32 bins"])
+def test_lines_and_curves_end_where_numbers_are_rare(numbers):
+    area = np.r_[np.linspace(500.0, 4_000.0, 999), 50_000.0]
+    rain = np.where(np.arange(1_000) < 995, 0.0, np.linspace(1.0, 40.0, 1_000))
+    table = pd.DataFrame({"area": area, "rain": rain, "rating": 1 + (np.arange(1_000) > 997), "y": area})
+    encoder = TableEncoder(numbers=numbers).fit(table[["area", "rain", "rating"]])
+    low, high = encoder.columns_[0].ends
+    assert (low, high) == pytest.approx((514.0, 3_989.5), abs=1.0)
+    # The rare numbers of a column of zeros, and rare levels, are kept.
+    assert encoder.columns_[1].ends[1] > 39.0
+    assert encoder.columns_[2].ends == (1.0, 2.0)
+    far = table.iloc[[0, 1]].assign(area=[1e6, high], rain=[-1.0, 0.0])
+    for kept in (encoder, again(encoder)):
+        X = dense(kept.transform(far))
+        place = [column == "area" for column in kept.groups_]
+        assert (X[0, place] == X[1, place]).all()
+        assert kept.notes(kept.read(far)) == [
+            "1 row lies beyond what was seen: area 1,000,000, up to 50,000.",
+            "1 row lies beyond what was seen: rain -1, from 0.",
+        ]
+
+
 def test_texts_become_their_words():
     rng = np.random.default_rng(0)
     words = rng.choice(["good", "bad"], 60)
@@ -122,8 +144,8 @@ def test_numbers_of_the_next_table_are_read_by_the_notation_of_the_first():
     assert "'X' as 'x'" in " ".join(encoder.sentences_)
     assert encoder.get_feature_names_out().tolist() == ["a", "a=(missing)", "b=y"]
     mean, scale = encoder.columns_[0].center, encoder.columns_[0].scale
-    X = again(encoder).transform(pd.DataFrame({"a": ["2000", "$7", "-", "?"], "b": ["Y", " y", "x", "z"]}))
-    expected = [[(2000 - mean) / scale, 0, 1], [(7 - mean) / scale, 0, 1], [0, 1, 0], [0, 1, 0]]
+    X = again(encoder).transform(pd.DataFrame({"a": ["2000", "$70", "-", "?"], "b": ["Y", " y", "x", "z"]}))
+    expected = [[(2000 - mean) / scale, 0, 1], [(70 - mean) / scale, 0, 1], [0, 1, 0], [0, 1, 0]]
     np.testing.assert_allclose(X, expected)
 
 
