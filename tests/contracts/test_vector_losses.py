@@ -10,7 +10,6 @@ from fmviz.engine.losses import LOSSES, VECTOR_LOSSES, Separate, loss_of_outputs
 from fmviz.engine.target import Target
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradients_agree_with_finite_differences_and_blocks_with_the_whole(name, rng):
     F, Y = rng.normal(size=(5, 3)), rng.choice((-1.0, 1.0), size=(5, 3))

@@ -66,7 +66,7 @@ CASES = PAIRS | PRODUCTS
 SMALL = {"rank": 2, "max_iter": 30}
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(45)
 @pytest.mark.filterwarnings("ignore::fmviz.CollapseWarning")
 @parametrize_with_checks(
     [fmviz.FactorizationMachineRegressor(rank=3), fmviz.FactorizationMachineClassifier(rank=3)]
