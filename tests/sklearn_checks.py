@@ -31,8 +31,9 @@ def own_checks(estimators: Iterable[BaseEstimator], *marks: pytest.MarkDecorator
             estimator,
             check,
             marks=marks or (() if check.func.__name__ in OWN else pytest.mark.slow),
-            id=f"{''.join(str(kind).split())}-{check.func.__name__}",
+            id=f"{name}-{check.func.__name__}",
         )
         for kind in estimators
+        for name in ["".join(str(kind).split())]
         for estimator, check in estimator_checks_generator(kind)
     ]

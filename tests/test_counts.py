@@ -43,6 +43,7 @@ def test_the_linear_fit_is_that_of_scikit_learn():
         assert end.certificate <= 1e-8
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "pairs"])
 @pytest.mark.parametrize(
     ("regularizer", "solvers"),

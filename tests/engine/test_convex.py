@@ -290,6 +290,7 @@ def test_optimum_of_machines_is_that_of_a_generic_solver(loss, kind, storage):
     assert problem.parts(result)["penalty_p"] == pytest.approx(shrunk, rel=1e-12)
 
 
+@pytest.mark.pairwise(1, together=("trace", "entries"))
 @pytest.mark.parametrize("loss", LIPSCHITZ)
 @pytest.mark.parametrize(("trace", "entries"), STRENGTHS)
 def test_optimum_of_quadratic_regression_is_that_of_a_generic_solver(loss, trace, entries):

@@ -20,6 +20,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("case", CASES)
 def test_all_solvers_agree_from_the_informed_start(case):
     loss, penalty, strength = CASES[case]

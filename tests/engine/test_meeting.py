@@ -110,6 +110,7 @@ def test_inexact_solvers_meet_from_a_near_optimal_point(loss, rng):
     pytest.fail(f"after 20 rounds one solver still improves on the other: {[end.objective for end in ends]}")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_run_ends_with_the_lowest_objective(seed):
     rng = np.random.default_rng(seed)

@@ -55,8 +55,8 @@ PRODUCTS = {
     "network": RAW(3, model=PolynomialNetwork(2), random_state=0),
     "network3": RAW(3, model=PolynomialNetwork(3, coefficients="ones"), augment=True, random_state=0),
     "network augmented": RAW(3, model=PolynomialNetwork(), augment=True, random_state=0),
-    "all subsets": RAW(3, model="all_subsets", init_scale=0.3, random_state=0),
     "H2": RAW(3, model=Lifted(2), random_state=0),
+    "all subsets": RAW(3, model="all_subsets", init_scale=0.3, random_state=0),
     "A2": RAW(3, model=A2, regularizer="ti", lambda_sparse=0.1, random_state=0),
     "A2 augmented": RAW(3, model=A2, augment=True, random_state=0),
     "H3": RAW(2, model=Lifted(3), regularizer="l1", lambda_sparse=0.01, init_scale=0.5, random_state=0),
@@ -162,7 +162,7 @@ def test_history_is_the_objective_and_prediction_the_model(case):
     assert fitted.score(X, target + X.sum(axis=1)) > 0.97
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", PRODUCTS)
 def test_predictions_weights_and_counts_are_those_of_the_products(case):
     fitted = clone(CASES[case]).set_params(max_iter=15, tol=0.0).fit(NAMED, TRIPLE + 1.0)
@@ -228,6 +228,7 @@ OF_ORDER = {
 }
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(
     ("classifier", "loss", "order"),
     [(item, loss, 2) for item in ANY_LOSS for loss in ("logistic", "squared_hinge", "squared", "huber")]
@@ -253,7 +254,7 @@ def test_classifiers_take_any_labels(classifier, loss, order):
 # ------------------------------------------------------------------------------------------ data and settings
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("case", CASES)
 def test_sparse_and_dense_agree_and_warm_starts_go_on(case):
     mask, convex = X * (np.abs(X) > 0.7), case in ("convex", "squares")

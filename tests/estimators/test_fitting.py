@@ -71,7 +71,7 @@ AUGMENTED = [
 ]
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("estimator", "target"),
     [
@@ -306,6 +306,7 @@ def test_every_solver_takes_rank_0(solver):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(
     "name", ["SharedBasisClassifier", "SharedBasisRegressor", "RobustFMRegressor", "RobustFMClassifier"]
@@ -342,6 +343,7 @@ def test_weights_that_are_none_are_left_to_be_refused(weights):
 MET = np.sort(np.random.default_rng(0).choice(200_000, 5, replace=False))
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize(
     ("machine", "y"),

@@ -119,7 +119,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("lesson", "number"), STEPS)
 def test_what_a_step_says_is_true(lesson, number):
     step = lesson.steps[number - 1]

@@ -82,7 +82,7 @@ def entered(frame: pd.DataFrame | None = None, title="my table.csv", **changes) 
 # ---------------------------------------------------------------------------------------------- hostile
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: re.sub(r"\W", "_", file.name)[:30])
 def test_hostile_files_get_a_sentence_or_are_read(file: Hostile):
     data = file.make()

@@ -88,7 +88,7 @@ def cut_off(after: int) -> Callable[[str], None]:
     return report
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_a_tiny_run_is_cut_off_and_comes_to_the_same(name, tmp_path, monkeypatch):
     artefact, lines = ARTEFACTS[name], []

@@ -119,8 +119,8 @@ def test_the_rows_that_look_wrong_are_listed(store, sentences):
     "settings",
     [
         {},
-        {"dataset": "diabetes"},
         {"dataset": "flights", "loss": "logistic", "validation": 0.25, "max_epochs": 2},
+        {"dataset": "diabetes"},
         {"dataset": "breast_cancer", "loss": "squared_hinge"},
         {"model": "hofm", "regularizer": "omega_ti", "dataset": "planted_triples", "init_scale": 0.3},
         {"model": "all_subsets", "regularizer": "omega_ti", "dataset": "monks1", "max_epochs": 4},

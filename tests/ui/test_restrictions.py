@@ -160,8 +160,8 @@ def test_a_link_without_a_level_leaves_that_of_the_session():
     ("name", "button", "query"),
     [
         ("train", "train_play", {"dataset": "balance_scale"}),
-        ("path", "", {}),
         ("sweeps", "", {"points": "2"}),
+        ("path", "", {}),
         ("compare", "", {}),
     ],
 )
