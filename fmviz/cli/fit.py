@@ -291,9 +291,8 @@ def _fit(
 ) -> Fit:
     """Fit, show the progress, and interpret the result by columns."""
     from fmviz.lab.interpretation.effects import as_posterior
-    from fmviz.lab.search.by_columns import beside_chance, effects_of, read_validated
+    from fmviz.lab.search.by_columns import read
     from fmviz.lab.search.first_fit import FirstFit, first_fit
-    from fmviz.paths.validation import finished
 
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
@@ -318,10 +317,11 @@ def _fit(
     if source is not None and prepared.validation is not None and has_pairs:
         binary = prepared.dataset.task == "binary"
         own, every = (as_posterior(fit.end.parameters, binary) for fit in (first, last))
-        # The pairs are counted on the held-out rows, then described for the fit to all rows.
-        reading = read_validated(first.run, averaged or own)
-        reading = replace(reading, effects=effects_of(last.run, last.posterior or every))
-        reading = finished(beside_chance(last.run, reading))
+        total = last.run, last.posterior or every
+        if average is not None and not average.worse and last.posterior is None:
+            # Samples have intervals, and shrink less.
+            total = first.run, average.posterior
+        reading = read(first.run, averaged or own, total=total)
     if encoded is not None:
         encoded = replace(encoded, target=encoded.target.for_loss(problem.loss))
     command = f"fmviz {shlex.join(arguments.given)}"

@@ -271,7 +271,7 @@ class NumberColumn(FeatureColumn):
     def _inside(self, values: pd.Series) -> np.ndarray:
         """Return the numbers, cut at the ends."""
         numbers = values.to_numpy(dtype=np.float64)
-        return np.clip(numbers, *self.ends) if self.ends else numbers
+        return np.clip(numbers, self.ends[0], self.ends[1]) if self.ends else numbers
 
     def beyond(self, values: pd.Series) -> str:
         """Return a sentence on numbers beyond those of the training rows; empty if there are none."""

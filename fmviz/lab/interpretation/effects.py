@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from scipy.special import expit
 
-from fmviz.engine.losses import Loss
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.interpretation.wording import number
-from fmviz.metrics.prediction import standard_error
 from fmviz.tables.cells import quoted
 from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
 from fmviz.typography import cell
 
 _MOST_ROWS = 2_000
-_MOST_TESTED = 6_000
 # Maximum number of stored v_A over rows, samples and columns.
 _MOST_NUMBERS = 4e7
 _FEWEST_SAMPLED = 300
@@ -30,11 +28,12 @@ _POINTS = 60
 _RANGES = 10
 _VALUES = 31
 _LEVELS = 40
+# Cells of two columns need some rows: limits on the ranges and levels of each, and the rows of a cell.
+_RANGES_OF_CODES, _CODED, _RANGE_ROWS = (3, 8), 12, 10
 # Maximum number of levels drawn as curves; more become rows of a heatmap.
 _CURVES = 6
 # Minimum rows of a cell in a sentence.
 _FEWEST_ROWS = 5
-_MOST_PAIRS = 30
 # Neighbours of the largest cell join its sentence from this share of its effect.
 _ALIKE = 0.5
 _NAMED = 3
@@ -83,6 +82,10 @@ class Axis:
             good &= others == others[at]
         return np.flatnonzero(good).tolist()
 
+    def rows_of(self, places: Sequence[int]) -> np.ndarray:
+        """Return the mask of the rows that belong to one of the levels or ranges."""
+        return np.asarray(self.members[:, list(places)].sum(axis=1)).ravel() > 0
+
     def where(self, places: Sequence[int]) -> str:
         """Return the condition that a value belongs to one of the levels or ranges."""
         name, part = self.column.name, _part(self.column)
@@ -128,6 +131,39 @@ class Surface:
 
 
 @dataclass(frozen=True, eq=False)
+class Contrast:
+    """The double difference of a pair of columns.
+
+    Attributes
+    ----------
+    first, second : Axis
+        The two columns.
+    of_first, of_second : list of int
+        The levels U and V.
+    effect : float
+        f(U, V) − f(U, not V) − f(not U, V) + f(not U, not V).
+    interval : tuple of float
+        The central interval of probability 0.95 over the samples; empty for a single one.
+    means : tuple of float
+        f for both U and V, for U only, for V only, and for neither.
+    rows : int
+        The number of rows with both.
+    accuracy : float
+        The root of the product of the variances of both indicators.
+    """
+
+    first: Axis
+    second: Axis
+    of_first: list[int]
+    of_second: list[int]
+    effect: float
+    interval: tuple[float, ...]
+    means: tuple[float, ...]
+    rows: int
+    accuracy: float
+
+
+@dataclass(frozen=True, eq=False)
 class Effects:
     """The decomposition of f by columns, exact for every sample: f = c + Σ_A h_A + Σ_{A<B} g_AB.
 
@@ -146,6 +182,8 @@ class Effects:
         Factor from f to the unit of the target, or to the log-odds of two classes.
     unit : str
         The unit of effects.
+    center : float
+        The target, in this unit, at f = 0.
     """
 
     posterior: Posterior
@@ -153,6 +191,7 @@ class Effects:
     columns: tuple[FeatureColumn, ...]
     scale: float = 1.0
     unit: str = ""
+    center: float = 0.0
 
     @cached_property
     def rows(self) -> sp.csc_array:
@@ -262,48 +301,21 @@ class Effects:
         sizes[self.pairs["a"], self.pairs["b"]] = self.pairs["size"]
         return sizes + sizes.T
 
-    def enough(
-        self, X: Any, y: np.ndarray, row_groups: np.ndarray | None = None, loss: Loss | None = None
-    ) -> int:
-        """Return the smallest number of largest pairs with a loss within one standard error of the minimum.
-
-        Parameters
-        ----------
-        X, y : (n, d) ndarray or CSR array, (n,) ndarray
-            Held-out rows, in the scale of the fit.
-        row_groups : (n,) int ndarray, optional
-            The group of each row; standard errors count groups.
-        loss : Loss, optional
-            The loss of numbers y, by default their squared errors.
-        """
-        rows = slice(self._most(_MOST_TESTED))
-        y, losses = y[rows], []
-        for f in self._truncated(sp.csr_array(X)[rows]):
-            if loss is not None:
-                losses.append(loss.value(f, y))
-                continue
-            binary = self.posterior.binary
-            losses.append(np.logaddexp(0.0, -y * self.scale * f) if binary else np.square(y - f))
-        best = min(losses, key=np.mean)
-        limit = best.mean() + standard_error(best, None if row_groups is None else row_groups[rows])
-        return next(count for count, loss in enumerate(losses) if loss.mean() <= limit)
-
-    def _truncated(self, X: sp.csr_array) -> Iterator[np.ndarray]:
-        """Yield f without pairs of columns, with the largest pair, with the two largest, and so on."""
-        means = self._means
-        products = 0.5 * (np.square(means.sum(axis=1)) - np.square(means).sum(axis=1)).sum(axis=1)
-        constants = self.posterior.intercept + self._alone_means.sum(axis=1) - products
-        f = np.full(X.shape[0], float(constants.mean()))
-        blocks = [self._block(a, X) for a in range(len(self.columns))]
-        for a, block in enumerate(blocks):
-            f = f + self.main(a, block).mean(axis=0) / self.scale
-        yield f
-        parts = [self._centered(a, block) for a, block in enumerate(blocks)]
-        for a, b in self.pairs[["a", "b"]].head(_MOST_PAIRS).itertuples(index=False):
-            f = f + self._product(parts[a], parts[b])
-            yield f
-
     # ------------------------------------------------------------------------------------------ values
+
+    def codes(self, column: int) -> np.ndarray:
+        """Return the level of a column, or the range of its numbers, in every row of `X`, shape (N,).
+
+        Ranges are quantiles, fewer for few rows; rare levels share a code.
+        """
+        values = self._values(column, self._block(column, self.X))
+        if isinstance(self.columns[column], NumberColumn) and values.nunique() > (
+            ranges := int(np.clip(np.sqrt(values.size / _RANGE_ROWS), *_RANGES_OF_CODES))
+        ):
+            return pd.qcut(values, ranges, labels=False, duplicates="drop").fillna(ranges).to_numpy(int)
+        frequent = values.value_counts().index[:_CODED]
+        codes = pd.Index(frequent).get_indexer(pd.Index(values))
+        return np.where(codes < 0, frequent.size, codes)
 
     def _values(self, column: int, block: sp.csr_array) -> pd.Series:
         """Return the original values of a column; NaN or None if missing."""
@@ -420,34 +432,98 @@ class Effects:
         return f"{own.name}: {', '.join(ends)}."
 
     def pair_sentence(self, a: int, b: int) -> str:
-        """Return a sentence on the levels and ranges with the largest effect of a pair of columns."""
-        surface = self.surface(a, b)
-        first, second, n, mean = max(
-            (self._block_of(surface, sign) for sign in (1.0, -1.0)),
-            key=lambda block: abs(block[3]) * np.sqrt(block[2]),
-        )
-        axes = (surface.first, first), (surface.second, second)
+        """Return a sentence on the levels and ranges with the largest joint effect of a pair of columns."""
+        found = self.contrast(a, b)
+        axes = (found.first, found.of_first), (found.second, found.of_second)
         # Parts of dates need prepositions: at 7 o'clock, in May.
         words = [axis.where(places) for axis, places in axes if axis.column.part_of]
         named = [axis.where(places) for axis, places in axes if not axis.column.part_of]
         text = " ".join([*words, *([f"where {' and '.join(named)}"] if named else [])])
-        share = number(100 * n / self.rows.shape[0])
-        return f"{text[:1].upper()}{text[1:]}: {self._signed(mean)} ({share} % of rows)."
+        shown = [self._level(mean) for mean in found.means]
+        ends = " to ".join(self._number(end) for end in found.interval)
+        within = f"95 %: {ends}; " if found.interval else ""
+        share = number(100 * found.rows / self.rows.shape[0])
+        means = "both {}, first only {}, second only {}, neither {}".format(*shown)
+        beyond = f"{self._signed(found.effect)} beyond both alone"
+        return f"{text[:1].upper()}{text[1:]}: {beyond} ({within}{means}; {share} % of rows)."
 
-    def _block_of(self, surface: Surface, sign: float) -> tuple[list[int], list[int], int, float]:
-        """Return the indices around the largest cell of a sign, their number of rows, and their mean."""
-        rows = surface.rows
-        effect = np.where(rows >= min(_FEWEST_ROWS, rows.max()), surface.effect, np.nan)
-        i, j = map(int, np.unravel_index(np.nanargmax(sign * effect * np.sqrt(rows)), rows.shape))
-        of_first, of_second = surface.first.alike(effect[:, j], i), surface.second.alike(effect[i], j)
-        n, mean = 0, 0.0
-        for first, second in ((of_first, of_second), (of_first, [j]), ([i], [j])):
-            block = np.ix_(first, second)
-            n = int(rows[block].sum())
-            mean = float(np.nansum(surface.effect[block] * rows[block]) / n)
-            if sign * mean >= _ALIKE * abs(effect[i, j]):
-                break
-        return first, second, n, mean
+    def contrast(self, a: int, b: int) -> Contrast:
+        """Return the double difference of a pair of columns that is largest beside its accuracy.
+
+        With others at their average, it is f(U, V) − f(U, not V) − f(not U, V) + f(not U, not V) for levels U
+        and V of the columns, where levels of "not" are weighted by their rows, alike in both terms. It does
+        not depend on the coding of levels or on effects of single columns.
+        """
+        axes, sums = (self.axis(a), self.axis(b)), [self._centered(j, self._block(j)) for j in (a, b)]
+        each = [
+            np.stack([self._difference(axis, [place], own) for place in range(len(axis.labels))])
+            for axis, own in zip(axes, sums, strict=True)
+        ]
+        effect = self.scale * np.einsum("usk,vsk->uv", *each) / len(self.posterior.P)
+        rows = (axes[0].members.T @ axes[1].members).toarray()
+        shares = [np.asarray(axis.members.mean(axis=0)).ravel() for axis in axes]
+        accuracy = np.sqrt(np.outer(*(share * (1.0 - share) for share in shares)))
+        # Of two levels each, all double differences are equal but for their sign.
+        size = (
+            np.abs(effect) * accuracy * (rows >= min(_FEWEST_ROWS, rows.max())) * (1.0 + 1e-6 * (effect > 0))
+        )
+        i, j = map(int, np.unravel_index(np.argmax(size), size.shape))
+        alike = axes[0].alike(effect[:, j], i), axes[1].alike(effect[i], j)
+        tried = [
+            self._contrast(axes, of, sums) for of in (([i], [j]), (alike[0], [j]), ([i], alike[1]), alike)
+        ]
+        return max(tried, key=lambda found: abs(found.effect) * found.accuracy)
+
+    def _contrast(
+        self, axes: tuple[Axis, Axis], places: tuple[list[int], list[int]], sums: list[np.ndarray]
+    ) -> Contrast:
+        inside = [axis.rows_of(of) for axis, of in zip(axes, places, strict=True)]
+        if any(rows.all() for rows in inside):
+            return Contrast(*axes, *places, 0.0, (), (0.0,) * 4, 0, 0.0)
+        differences = [self._difference(*each) for each in zip(axes, places, sums, strict=True)]
+        samples = self.scale * np.einsum("sk,sk->s", *differences)
+        interval = np.quantile(samples, (0.025, 0.975)) if samples.size > 1 else ()
+        mains = [self._main_of(axis.column) for axis in axes]
+        means = []
+        for first, second in ((True, True), (True, False), (False, True), (False, False)):
+            at = [rows == side for rows, side in zip(inside, (first, second), strict=True)]
+            joint = np.einsum(
+                "sk,sk->s", *(own[rows].mean(axis=0) for own, rows in zip(sums, at, strict=True))
+            )
+            alone = sum(main[rows].mean() for main, rows in zip(mains, at, strict=True))
+            means.append(self.constant + float(alone) + self.scale * float(joint.mean()))
+        shares = [rows.mean() * (1.0 - rows.mean()) for rows in inside]
+        both = int((inside[0] & inside[1]).sum())
+        effect, accuracy = float(samples.mean()), float(np.sqrt(np.prod(shares)))
+        return Contrast(*axes, *places, effect, tuple(map(float, interval)), tuple(means), both, accuracy)
+
+    def _difference(self, axis: Axis, places: Sequence[int], sums: np.ndarray) -> np.ndarray:
+        """Return the mean of v_A over the rows of some levels minus that over the others, shape (S, k)."""
+        inside = axis.rows_of(places)
+        if inside.all() or not inside.any():
+            return np.zeros(sums.shape[1:])
+        return np.asarray(sums[inside].mean(axis=0) - sums[~inside].mean(axis=0))
+
+    def _main_of(self, column: FeatureColumn) -> np.ndarray:
+        """Return the mean effect of a single column in the stored rows."""
+        place = self.columns.index(column)
+        return self.main(place, self._block(place)).mean(axis=0)
+
+    @cached_property
+    def constant(self) -> float:
+        """F with all columns at their average."""
+        means = self._means
+        products = 0.5 * (np.square(means.sum(axis=1)) - np.square(means).sum(axis=1)).sum(axis=1)
+        return self.center + self.scale * float(
+            (self.posterior.intercept + self._alone_means.sum(axis=1) - products).mean()
+        )
+
+    def _level(self, mean: float) -> str:
+        """Return a value of f as text: a chance for log-odds."""
+        return f"{number(100 * expit(mean))} %" if self.unit.startswith("log-odds") else self._number(mean)
+
+    def _number(self, value: float) -> str:
+        return number(value).replace("-", "−")
 
     def _signed(self, value: float) -> str:
         sign = "+" if value >= 0 else "−"

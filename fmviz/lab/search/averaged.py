@@ -146,6 +146,8 @@ class Average:
     better : bool
         Whether the average is used for prediction: if it is better by more than a standard error of the
         difference.
+    worse : bool
+        Whether it is worse by more than that; otherwise it explains the predictions.
     figures : mapping of str to float
         Prediction metrics of the average on these rows, by the names of `Run.measure`.
     message : str
@@ -159,6 +161,7 @@ class Average:
     posterior: Posterior
     score: float | None
     better: bool
+    worse: bool
     figures: Mapping[str, float]
     message: str
     baseline: Baseline | None
@@ -178,7 +181,7 @@ class Average:
         baseline = Baseline.of(prepared, parameters) if prepared.problem.n_machines is None else None
         fit = baseline, LOG_ODDS if log_odds else 1.0
         if prepared.validation is None:
-            return cls(small, None, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
+            return cls(small, None, False, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
         design, y = prepared.validation
         target = Target.of(prepared.dataset.target_of(y))
         metric = METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(target.kind, "accuracy")]
@@ -190,14 +193,15 @@ class Average:
         shown = {f"validation_{name}": value for name, value in each[0].items()}
         gain = np.subtract(*(_by_row(target, f) for f in scores))
         error = standard_error(gain, prepared.row_groups[1])
-        better = bool(gain.mean() > error)
-        compared = "better than" if better else "worse than" if gain.mean() < -error else "about as good as"
+        better, worse = bool(gain.mean() > error), bool(gain.mean() < -error)
+        compared = "better than" if better else "worse than" if worse else "about as good as"
         words = (
             f"On held-out rows, predictions averaged over {draws} samples of a Bayesian machine are "
             f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, "
             f"{abs(gain.mean()) / (error or 1.0):.1f} standard errors apart."
         )
-        return cls(small, sampled if metric.better == "larger" else -sampled, better, shown, words, *fit)
+        score = sampled if metric.better == "larger" else -sampled
+        return cls(small, score, better, worse, shown, words, *fit)
 
     def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
         """Return posterior statistics of the weights of pairs (i, j), in the baseline of the fit.

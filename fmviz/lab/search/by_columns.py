@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,16 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
+from fmviz.lab.interpretation.chance import SIGNS, Beyond, beyond_chance
 from fmviz.lab.interpretation.effects import Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording, number
 from fmviz.lab.runner import Run
-from fmviz.lab.search.averaged import LOG_ODDS, Average, Message, average_beside, averaged, visits_of
+from fmviz.lab.search.averaged import LOG_ODDS, Average, Message, average_beside
 from fmviz.metrics import METRICS, Predictions, measured
 from fmviz.typography import counted
 
-# Numbers of fits to shuffled targets, fewer for large data.
-_FEWEST_SHUFFLES, _MOST_SHUFFLES, _MOST_VISITS = 2, 10, 3e9
-_SECONDS = 8.0
+# The number of columns whose pairs are tested, those with the largest effects alone.
+_MOST_TESTED = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,23 +36,19 @@ class ByColumns:
         Main effects and pairs, from samples if they predict better, else from the fit.
     message : str
         A sentence on the choice between samples and fit.
-    n_pairs : int or None
-        The smallest number of pairs that predict within one standard error of the best; None without held-out
-        rows.
     errors : tuple of dict
         The errors of baselines and of the machine on held-out rows, as rows of a table.
-    chance : float or None
-        The size of the largest pair in fits to shuffled targets; None before the first fit.
-    shuffles : int
-        The number of these fits.
+    beyond : tuple of Beyond
+        The pairs of columns beyond chance.
+    tested : int
+        The number of columns whose pairs were tested.
     """
 
     effects: Effects
     message: str = ""
-    n_pairs: int | None = None
     errors: tuple[dict[str, Any], ...] = ()
-    chance: float | None = None
-    shuffles: int = 0
+    beyond: tuple[Beyond, ...] = ()
+    tested: int = 0
 
     @property
     def n_bytes(self) -> int:
@@ -61,15 +57,17 @@ class ByColumns:
 
     @property
     def counted(self) -> np.ndarray:
-        """Mask of the pairs of columns, largest first, that prediction needs or that exceed chance."""
-        sizes = self.effects.pairs["size"].to_numpy()
-        return (np.arange(sizes.size) < (self.n_pairs or 0)) | (sizes > (self.chance or 0.0))
+        """Mask of the pairs of columns, largest first, that are beyond chance."""
+        named = {(pair.first, pair.second) for pair in self.beyond}
+        return np.array(
+            [pair in named for pair in zip(*self.effects.pairs[["a", "b"]].to_numpy().T, strict=True)]
+        )
 
     @property
     def named(self) -> pd.DataFrame:
-        """The relevant pairs of columns: those that predict as well as all, or that exceed chance."""
-        pairs = self.effects.pairs
-        return pairs[self.counted] if self.n_pairs is None else pairs.head(self.n_pairs)
+        """The pairs of columns beyond chance, the one that explains most first."""
+        pairs = self.effects.pairs.set_index(["a", "b"], drop=False)
+        return pairs.loc[[(pair.first, pair.second) for pair in self.beyond]]
 
     @property
     def compared(self) -> str:
@@ -82,22 +80,17 @@ class ByColumns:
 
     @property
     def sentences(self) -> list[str]:
-        """Sentences on the number of relevant pairs and the chance level."""
-        pairs = self.effects.pairs
-        of_all = f"{counted(len(pairs), 'pair')} of columns"
-        said = [f"There {'is' if len(pairs) == 1 else 'are'} {of_all}."]
-        if self.n_pairs is not None:
-            verb = "predicts" if self.n_pairs == 1 else "predict"
-            largest = f"The largest {self.n_pairs:,} of {of_all} {verb}"
-            first = largest if self.n_pairs else f"The columns alone, without {of_all}, predict"
-            said = [f"{first} as well as all, within one standard error."]
-        if self.chance is not None:
-            larger = f"larger are {int((pairs['size'] > self.chance).sum()):,} of {len(pairs):,}"
-            said.append(
-                f"In {counted(self.shuffles, 'fit')} to shuffled targets the largest typical size of a pair "
-                f"is {number(self.chance)} {self.effects.unit}; {larger}."
-            )
-        return said
+        """Sentences on the number of pairs beyond chance, and how it was found."""
+        n, named = len(self.effects.pairs), len(self.beyond)
+        of_all = f"{counted(n, 'pair')} of columns"
+        stand = f"{named:,} of {of_all} {'stands' if named == 1 else 'stand'} out from chance."
+        every = self.tested == len(self.effects.columns)
+        of = "" if every else f" Only the {self.tested:,} columns with the largest effects were tested."
+        return [
+            stand if named else f"None of {of_all} stands out from chance.",
+            f"Tested by the residuals of the columns alone, beside {SIGNS} sets of random signs, at 1 % for "
+            f"all pairs together; pairs that repeat a stronger one do not count.{of}",
+        ]
 
 
 def effects_of(run: Run, machine: Posterior) -> Effects:
@@ -108,25 +101,35 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
         unit = f"log-odds of {wording.positive}"
         scale = LOG_ODDS if len(machine.P) > 1 else 1.0
     # Successive samples are correlated: half of them suffice.
-    return Effects(machine[::2], run.problem.design.matrix, run.dataset.columns, scale, unit)
+    center = 0.0 if wording.scaling is None or wording.binary else wording.scaling.mean
+    return Effects(machine[::2], run.problem.design.matrix, run.dataset.columns, scale, unit, center)
 
 
-def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
-    """Return the errors of a constant, of columns without pairs, and of the machine on held-out rows."""
+def alone(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return f of a model of the columns without pairs, on the training rows and on the held-out rows."""
     from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
+    problem = run.problem
+    binary, log = problem.loss.task == "binary", problem.loss.log_link
+    counts = PoissonRegressor(alpha=1.0 / problem.y.size, max_iter=300)
+    linear: Any = LogisticRegression(max_iter=300) if binary else counts if log else Ridge()
+    linear.fit(problem.design.matrix, problem.y)
+    predict = linear.decision_function if binary else linear.predict
+    each = (predict(design.matrix) for design in run.designs)
+    train, *held_out = (np.log(f) if log else f for f in each)
+    return train, held_out[0] if held_out else np.empty(0)
+
+
+def baselines(run: Run, machine: Posterior, linear: np.ndarray) -> tuple[dict[str, Any], ...]:
+    """Return the errors on held-out rows of a constant, of columns without pairs, and of the machine."""
     loss = run.problem.loss
     if run.validation is None:
         return ()
     (design, y), binary = run.validation, machine.binary
-    counts = PoissonRegressor(alpha=1.0 / run.problem.y.size, max_iter=300)
-    linear: Any = LogisticRegression(max_iter=300) if binary else counts if loss.log_link else Ridge()
-    linear.fit(run.problem.design.matrix, run.problem.y)
-    alone = (linear.decision_function if binary else linear.predict)(design.matrix)
     constant = loss.score(run.problem.y.mean())
     known = {
         "the most frequent class" if binary else "the mean": np.full(y.size, constant),
-        "columns without pairs": np.log(alone) if loss.log_link else alone,
+        "columns without pairs": linear,
         "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
     groups, target, rows = run.row_groups[1], Target.of(y), []
@@ -144,43 +147,30 @@ def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
 def read_by_columns(
     run: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
 ) -> Iterator[Message | Average | ByColumns]:
-    """Compute the column effects of a single-output fit or its samples, whichever is better, and of chance.
-
-    Each `ByColumns` replaces the previous one.
-    """
+    """Compute the column effects of samples, or of a single-output fit that predicts better."""
     machine, message = as_posterior(parameters, run.problem.loss.task == "binary"), ""
     average = yield from average_beside(run, parameters, should_stop)
     if average is not None:
         message = average.message
-        machine = average.posterior if average.score is None or average.better else machine
-    reading = read_validated(run, machine, message)
-    yield reading
-    yield (yield from beside_chance(run, reading, should_stop))
+        machine = machine if average.worse else average.posterior
+    yield read(run, machine, message)
 
 
-def read_validated(run: Run, machine: Posterior, message: str = "") -> ByColumns:
-    """Return the column effects of a machine, with errors and relevant pairs on held-out rows."""
-    effects, held_out = effects_of(run, machine), run.validation
-    loss = run.problem.loss if run.problem.loss.log_link else None
-    n_pairs = held_out and effects.enough(held_out[0].matrix, held_out[1], run.row_groups[1], loss)
-    return ByColumns(effects, message, n_pairs, baselines(run, machine))
+def read(
+    run: Run, machine: Posterior, message: str = "", total: tuple[Run, Posterior] | None = None
+) -> ByColumns:
+    """Return the column effects of a machine, its errors on held-out rows, and the pairs beyond chance.
 
-
-def beside_chance(
-    run: Run, reading: ByColumns, should_stop: Callable[[], bool] = never
-) -> Generator[Message, None, ByColumns]:
-    """Return the column effects with the largest pair among fits of the same kind to shuffled targets."""
-    rng = np.random.default_rng([run.experiment.seed, 4])
-    number = int(np.clip(_MOST_VISITS / visits_of(run.problem), _FEWEST_SHUFFLES, _MOST_SHUFFLES))
-    for shuffles in range(1, number + 1):
-        problem = run.problem.on_rows(run.problem.design, rng.permutation(run.problem.y))
-        shuffled = replace(run, problem=problem, validation=None, begin=None)
-        # Samples adapt to targets without a signal; a fit with fixed strengths would not.
-        machine = yield from averaged(shuffled, should_stop)
-        if should_stop():
-            break
-        if machine is None:
-            machine = as_posterior(shuffled.end(_SECONDS).parameters, reading.effects.posterior.binary)
-        size = float(effects_of(shuffled, machine).pairs["size"].max())
-        reading = replace(reading, chance=max(size, reading.chance or 0.0), shuffles=shuffles)
-    return reading
+    Effects and pairs are those of a run on all rows and its machine, if it is given as `total`.
+    """
+    train, held_out = alone(run)
+    errors = baselines(run, machine, held_out)
+    if total is not None:
+        run, machine = total
+        train, _ = alone(run)
+    effects = effects_of(run, machine)
+    columns = sorted(effects.mains["column"].head(_MOST_TESTED))
+    codes = {column: effects.codes(column) for column in columns}
+    residuals = -run.problem.slope(train)
+    beyond = beyond_chance(codes, residuals, run.row_groups[0], run.experiment.seed)
+    return ByColumns(effects, message, errors, beyond, len(columns))

@@ -71,7 +71,7 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
         shown = tuple(effects.pairs[["a", "b"]].iloc[0])
     _ranking(settings, by)
     for sentence in by.sentences[1:]:
-        st.caption(f"{plain(sentence)} Grey pairs are neither larger nor needed for prediction.")
+        st.caption(f"{plain(sentence)} Grey pairs do not stand out.")
     names = [effects.columns[place].name for place in shown]
     st.subheader(plain(" × ".join(names)))
     if len(shown) == 1:
