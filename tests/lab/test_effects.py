@@ -65,8 +65,11 @@ def test_a_sentence_says_where_a_pair_counts_most(table):
     P[0, [names.index("town=Kiel"), names.index("plan=pro")]] = [[3.0], [1.0]]
     posterior = Posterior(P, np.zeros((1, len(names))), np.zeros(1), False)
     effects = Effects(posterior, encoded.X, encoded.encoder.columns_, unit="euros")
-    assert effects.pair_sentence(0, 1).startswith("Where town is Kiel and plan is pro: +")
-    assert " euros (" in effects.pair_sentence(0, 1)
+    share = (table["town"].eq("Kiel") & table["plan"].eq("pro")).mean()
+    assert effects.pair_sentence(0, 1) == (
+        "Where town is Kiel and plan is pro: +3 euros beyond both alone "
+        f"(both 3, first only 0, second only 0, neither 0; {100 * share:.3g} % of rows)."
+    )
     assert effects.main_sentence(0).startswith("town: +")
 
 
@@ -92,8 +95,30 @@ def test_conditions_are_written_as_people_write_them(column, labels, ends, place
     assert Axis(column, sp.csr_array((0, 0)), labels, ends).where(places) == words
 
 
-def test_of_friedmans_pairs_the_true_one_alone_counts(monkeypatch):
-    monkeypatch.setattr(by_columns, "_MOST_SHUFFLES", 2)
+def test_the_difference_of_differences_does_not_depend_on_the_coding(table):
+    encoded = learn(table[["town", "plan", "y"]])
+    rng, d = np.random.default_rng(0), encoded.X.shape[1]
+    P, w = rng.normal(size=(30, d, 2)), rng.normal(size=(30, d))
+    town = [name.startswith("town") for name in encoded.encoder.get_feature_names_out()]
+    plan = np.flatnonzero(~np.array(town))
+    # A constant in the factors of all towns moves from pairs to the weights of the plans.
+    moved, shift = P.copy(), rng.normal(size=(30, 1, 2))
+    moved[:, town] += shift
+    others = w.copy()
+    others[:, plan] -= np.einsum("sjk,sik->sj", P[:, plan], shift)
+    each = [
+        Effects(Posterior(*own, np.zeros(30), False), encoded.X, encoded.encoder.columns_).contrast(0, 1)
+        for own in ((P, w), (moved, others))
+    ]
+    for name in ("effect", "interval", "rows", "of_first", "of_second"):
+        assert getattr(each[0], name) == pytest.approx(getattr(each[1], name), rel=1e-9), name
+    low, high = each[0].interval
+    assert low < each[0].effect < high
+    both, first, second, neither = each[0].means
+    assert both - first - second + neither == pytest.approx(each[0].effect)
+
+
+def test_of_friedmans_pairs_the_true_one_alone_counts():
     X, y = make_friedman1(600, n_features=6, noise=1.0, random_state=0)
     table = pd.DataFrame(X, columns=[f"x{j}" for j in range(6)]).assign(y=y)
     dataset = Dataset.of_table(learn(table, numbers="10 hats"), "f", "F")
@@ -102,14 +127,10 @@ def test_of_friedmans_pairs_the_true_one_alone_counts(monkeypatch):
     *_, reading = by_columns.read_by_columns(run, run.end().parameters)
     assert reading.effects.pairs[["first", "second"]].iloc[0].tolist() == ["x0", "x1"]
     assert reading.counted.tolist() == [True, *[False] * 14]
-    assert reading.shuffles == 2
     mean, alone, machine = (row["RMSE (in y)"] for row in reading.errors)
     assert machine < alone < mean
-    assert reading.sentences[1] == (
-        "In 2 fits to shuffled targets the largest typical size of a pair is "
-        f"{reading.chance:.3g} y; larger are 1 of 15."
-    )
-    assert len(reading.named) == 1
+    assert reading.sentences[0] == "1 of 15 pairs of columns stands out from chance."
+    assert reading.named[["first", "second"]].values.tolist() == [["x0", "x1"]]
 
 
 def test_features_of_a_curve_belong_to_their_column(table):

@@ -434,12 +434,14 @@ class Effects:
     def pair_sentence(self, a: int, b: int) -> str:
         """Return a sentence on the levels and ranges with the largest joint effect of a pair of columns."""
         found = self.contrast(a, b)
+        unit = 1e-9 * abs(found.effect) or 1.0
         axes = (found.first, found.of_first), (found.second, found.of_second)
         # Parts of dates need prepositions: at 7 o'clock, in May.
         words = [axis.where(places) for axis, places in axes if axis.column.part_of]
         named = [axis.where(places) for axis, places in axes if not axis.column.part_of]
         text = " ".join([*words, *([f"where {' and '.join(named)}"] if named else [])])
-        shown = [self._level(mean) for mean in found.means]
+        # Zeros up to rounding.
+        shown = [self._level(round(mean / unit) * unit) for mean in found.means]
         ends = " to ".join(self._number(end) for end in found.interval)
         within = f"95 %: {ends}; " if found.interval else ""
         share = number(100 * found.rows / self.rows.shape[0])
