@@ -25,15 +25,15 @@ def named(codes, y, *groups):
 
 
 def test_planted_pairs_are_named_and_pairs_with_a_copy_are_not():
-    found = []
+    each = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
         codes = columns(rng)
         planted = 3.0 * ((codes[0] == 1) & (codes[1] == 2)) + 0.6 * (codes[2] - 3.5) * (codes[1] == 0)
         bent = 0.3 * np.abs(codes[2] - 3.5) + codes[0]
-        found.append(named(codes, planted + bent + rng.normal(size=640)))
+        each.append(named(codes, planted + bent + rng.normal(size=640)))
     # The third column, or its copy in its place.
-    assert sum(pairs in ({(0, 1), (1, 2)}, {(0, 1), (1, 4)}) for pairs in found) >= 9
+    assert sum(pairs in ({(0, 1), (1, 2)}, {(0, 1), (1, 4)}) for pairs in each) >= 9
 
 
 @pytest.mark.parametrize("noise", ["normal", "heavy", "skewed", "uneven"])

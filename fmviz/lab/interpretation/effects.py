@@ -433,20 +433,20 @@ class Effects:
 
     def pair_sentence(self, a: int, b: int) -> str:
         """Return a sentence on the levels and ranges with the largest joint effect of a pair of columns."""
-        found = self.contrast(a, b)
-        unit = 1e-9 * abs(found.effect) or 1.0
-        axes = (found.first, found.of_first), (found.second, found.of_second)
+        contrast = self.contrast(a, b)
+        unit = 1e-9 * abs(contrast.effect) or 1.0
+        axes = (contrast.first, contrast.of_first), (contrast.second, contrast.of_second)
         # Parts of dates need prepositions: at 7 o'clock, in May.
         words = [axis.where(places) for axis, places in axes if axis.column.part_of]
         named = [axis.where(places) for axis, places in axes if not axis.column.part_of]
         text = " ".join([*words, *([f"where {' and '.join(named)}"] if named else [])])
         # Zeros up to rounding.
-        shown = [self._level(round(mean / unit) * unit) for mean in found.means]
-        ends = " to ".join(self._number(end) for end in found.interval)
-        within = f"95 %: {ends}; " if found.interval else ""
-        share = number(100 * found.rows / self.rows.shape[0])
+        shown = [self._level(round(mean / unit) * unit) for mean in contrast.means]
+        ends = " to ".join(self._number(end) for end in contrast.interval)
+        within = f"95 %: {ends}; " if contrast.interval else ""
+        share = number(100 * contrast.rows / self.rows.shape[0])
         means = "both {}, first only {}, second only {}, neither {}".format(*shown)
-        beyond = f"{self._signed(found.effect)} beyond both alone"
+        beyond = f"{self._signed(contrast.effect)} beyond both alone"
         return f"{text[:1].upper()}{text[1:]}: {beyond} ({within}{means}; {share} % of rows)."
 
     def contrast(self, a: int, b: int) -> Contrast:
@@ -474,7 +474,7 @@ class Effects:
         tried = [
             self._contrast(axes, of, sums) for of in (([i], [j]), (alike[0], [j]), ([i], alike[1]), alike)
         ]
-        return max(tried, key=lambda found: abs(found.effect) * found.accuracy)
+        return max(tried, key=lambda contrast: abs(contrast.effect) * contrast.accuracy)
 
     def _contrast(
         self, axes: tuple[Axis, Axis], places: tuple[list[int], list[int]], sums: list[np.ndarray]
