@@ -13,7 +13,8 @@ from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
-_lock = threading.Lock()
+# A generator may be closed by garbage collection inside the lock.
+_lock = threading.RLock()
 # The limits of the process before the first active block in any thread.
 _before: list[int] = []
 _n_inside = 0

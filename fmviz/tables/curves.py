@@ -33,7 +33,7 @@ _ONE_FOLD = 3_000
 
 
 def best_bases(
-    encoded: Mapping[str, Callable[[np.ndarray], tuple[sp.csr_array, np.ndarray]]],
+    encoded: Mapping[str, Callable[[np.ndarray], sp.csr_array]],
     y: np.ndarray,
     row_groups: np.ndarray | None = None,
 ) -> tuple[str, dict[str, float]]:
@@ -44,7 +44,7 @@ def best_bases(
     Parameters
     ----------
     encoded : mapping of str to callable
-        For each name of bases, a function of rows that returns X and the group of every feature.
+        For each name of bases, a function of rows that returns X.
     y : (N,) ndarray
         Numbers, or class labels, of which the most frequent is separated from the others; rows with a missing
         value are ignored.
@@ -72,10 +72,9 @@ def best_bases(
     folds = parts if len(order) < _ONE_FOLD else parts[:1]
     losses = {}
     for name, rows_of in encoded.items():
-        X, groups = rows_of(order)
+        X = rows_of(order)
         each = (
-            _losses(X, target, groups, np.setdiff1d(np.arange(len(order)), fold), fold, not numbers)
-            for fold in folds
+            _losses(X, target, np.setdiff1d(np.arange(len(order)), fold), fold, not numbers) for fold in folds
         )
         losses[name] = np.concatenate(list(each))
     best = min(losses, key=lambda name: losses[name].mean())
@@ -86,12 +85,10 @@ def best_bases(
     return best, {name: float(loss.mean()) for name, loss in losses.items()}
 
 
-def _losses(
-    X: sp.csr_array, y: np.ndarray, groups: np.ndarray, inside: np.ndarray, out: np.ndarray, binary: bool
-) -> np.ndarray:
+def _losses(X: sp.csr_array, y: np.ndarray, inside: np.ndarray, out: np.ndarray, binary: bool) -> np.ndarray:
     """Return the losses of held-out rows under a Bayesian machine fitted to the others."""
-    rng = np.random.default_rng(0)
-    sampler = GibbsSampler(Design(X[inside]), y[inside], _RANK, binary, True, True, groups, rng)
+    rng, one_prior = np.random.default_rng(0), np.zeros(X.shape[1], dtype=int)
+    sampler = GibbsSampler(Design(X[inside]), y[inside], _RANK, binary, True, True, one_prior, rng)
     draws = list(islice(sampler.draws(), _BURN_IN + _DRAWS))[_BURN_IN:]
     scores = Posterior.of([draws], binary).scores(X[out])
     if binary:

@@ -316,7 +316,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def encoded(self, read: Mapping[str, pd.Series]) -> np.ndarray | sp.csr_array:
         """Return the features of columns from `read`, sparse if most entries are zero."""
-        X, _ = _encoded(self.columns_, read, None)
+        X = _encoded(self.columns_, read, None)
         n, d = X.shape
         return X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray()
 
@@ -443,14 +443,13 @@ def _rows(n: int) -> str:
 
 def _encoded(
     columns: Iterable[FeatureColumn], read: Mapping[str, pd.Series], rows: np.ndarray | None
-) -> tuple[sp.csr_array, np.ndarray]:
-    """Return the features of columns and their column indices, for some rows or all."""
-    blocks, groups = [], []
-    for group, column in enumerate(columns):
+) -> sp.csr_array:
+    """Return the features of columns, for some rows or all."""
+    blocks = []
+    for column in columns:
         values = read[column.name]
         blocks += column.features(values if rows is None else values.iloc[rows])
-        groups += [group] * len(column.feature_names)
     X = sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float64)
     X.eliminate_zeros()
     X.sort_indices()
-    return X, np.array(groups)
+    return X

@@ -52,14 +52,14 @@ def averaged(
 ) -> Generator[Message, None, Posterior | None]:
     """Return samples of machines with the rank and training rows of a run, or None if impossible.
 
-    Each output has a machine. Features of the same attribute share means and precisions. Yields a `Message`
-    after every sample; `should_stop` ends early with None.
+    Each output has a machine, and all features share one prior: where a column is a single feature, a prior of
+    its own does not shrink it. Yields a `Message` after every sample; `should_stop` ends early with None.
     """
     problem = prepared.problem
     if not can_be_averaged(problem):
         return None
     binary = problem.loss.task == "binary"
-    groups = np.unique(prepared.dataset.groups, return_inverse=True)[1]
+    groups = np.zeros(problem.design.n_features, dtype=int)
     rng = np.random.default_rng([prepared.experiment.seed, 3])
     total, outputs = _BURN_IN + _DRAWS, problem.target.outputs
     settings = problem.rank, binary, problem.fit_linear, problem.fit_intercept, groups, rng
