@@ -12,6 +12,7 @@ from typing import Any
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import Make, Task
+from fmviz.lab.background.workers import WORKERS
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import memory_limit
 from fmviz.lab.runner import dataset_of
@@ -28,10 +29,10 @@ class Limits:
     """Limits of a server.
 
     If a session starts more than `per_owner` training runs, its oldest active run is stopped. `active` runs
-    share the workers, and `waiting` more can queue. The numbers of training runs and other tasks, and their
-    memory with their data, are limited; those without viewers for longest are dropped first, except active
-    tasks and the newest. After some time without viewers, a running training run pauses (a disconnected
-    browser may return), and a paused or ended one is dropped.
+    share the threads, and `waiting` more can queue. The numbers of training runs and other tasks, and their
+    memory with their data and that of the worker processes, are limited; those without viewers for longest
+    are dropped first, except active tasks and the newest. After some time without viewers, a running training
+    run pauses (a disconnected browser may return), and a paused or ended one is dropped.
     """
 
     per_owner: int = 2
@@ -88,9 +89,10 @@ class TaskManager:
                 del self._tasks[id]
 
     def shutdown(self) -> None:
-        """Stop every task and end the workers."""
+        """Stop every task and end all threads and workers."""
         for task in list(self._tasks.values()):
             task.stop()
+        WORKERS.close()
         self.executor.shutdown()
 
     def _enter(self, task: Any) -> Any:
@@ -99,7 +101,8 @@ class TaskManager:
         self._tasks[task.id] = task
         if isinstance(task, Job):
             task.orphan_seconds = self.limits.orphan_seconds
-        places, room = {Job: self.limits.jobs, Task: self.limits.tasks}, self.limits.n_bytes
+        places = {Job: self.limits.jobs, Task: self.limits.tasks}
+        room = self.limits.n_bytes - WORKERS.n_bytes
         forget = {Job: self.limits.forget_seconds, Task: math.inf}
         counted: set[int] = set()
 
