@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
 import pickle
 import signal
@@ -96,6 +97,8 @@ def serve(descriptor: int, child: Callable[[int], None]) -> None:
             # Unpickling imports the module for all later calls. Errors recur in the child.
             with contextlib.suppress(Exception):
                 pickle.loads(message)
+            # Imported objects are garbage in no child, and their pages stay shared.
+            gc.freeze()
             if not os.fork():
                 try:
                     control.close()  # Others' requests come in there.

@@ -51,7 +51,7 @@ from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import draw_thresholds, follow_data
 from fmviz.ui.train.settings import train_query
-from fmviz.ui.watching import counted, outcome, shared_task, watch
+from fmviz.ui.watching import controls, draw_fits, shared_task
 
 _SPECS = {spec.name: spec for spec in SPECS}
 _ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Cold"}
@@ -266,19 +266,13 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
     active = task is not None and task.state.active
     stale = shown is not None and shown[0] != plan
     fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
-    with (row := st.container(horizontal=True, vertical_alignment="center", key="path_controls")):
-        widgets.action(
-            settings,
-            "start",
-            f"Run {fits}" if task is None or stale else "Run again",
-            icon=":material/play_arrow:",
-            type="primary",
-            shortcut="P",
-            disabled=not plan.total or (active and not stale),
-            on_click=_start,
-            args=(settings,),
-        )
-        widgets.stop(settings, task, "Finished fits are kept.")
+    row = controls(
+        settings,
+        task,
+        f"Run {fits}" if task is None or stale else "Run again",
+        partial(_start, settings),
+        disabled=not plan.total or (active and not stale),
+    )
     if not plan.total:
         st.info("Choose at least one regularizer above.", icon=":material/touch_app:")
     if shown is None:
@@ -290,13 +284,13 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
             "are reused.",
             icon=":material/sync_problem:",
         )
-    watch(
+    draw_fits(
         shown[1],
         partial(_draw_result, settings, shown[0], row),
-        lambda view: counted(
-            view, len(view.items), shown[0].total, " ".join(map(fit_words, view.items[-1:]))
-        ),
-        lambda view: len({fit.experiment.regularizer for fit in view.items}),
+        row,
+        total=shown[0].total,
+        now=fit_words,
+        parts=lambda view: len({fit.experiment.regularizer for fit in view.items}),
     )
 
 
@@ -308,12 +302,7 @@ _LARGE, _MATRIX = 300, 300
 
 def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: TaskView) -> None:
     """Draw the curves of a path, one of its fits, and downloads."""
-    fits: list[PathFit] = list(view.items)
-    with row:
-        outcome(view, len(fits), plan.total)
-    if not fits:
-        return
-    table = path_table(fits)
+    table = path_table(view.items)
     metrics = metrics_in(table)
     dataset, wanted = load_dataset(plan.base.dataset), settings["target"]
     names = list(dict.fromkeys(table["regularizer"]))

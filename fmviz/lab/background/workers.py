@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import pickle
@@ -13,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import count
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
@@ -227,9 +226,12 @@ def carry_out(
     n_open, entries = len(orders), own()
     try:
         while n_open and not should_stop():
-            entry = next(entries, None)
-            delivered = _delivered(results, wait=entry is None)
-            for index, ended, result in [entry, *delivered] if entry else delivered:
+            batch = [entry] if (entry := next(entries, None)) else []
+            if not batch:
+                with suppress(Empty):
+                    batch.append(results.get(timeout=_POLL_SECONDS))
+            batch += [results.get() for _ in range(results.qsize())]
+            for index, ended, result in batch:
                 n_open -= ended
                 if not ended:
                     yield index, result
@@ -260,17 +262,6 @@ def _results(chain: Chain, should_stop: Callable[[], bool]) -> Generator[Any]:
 def completed(chain: Chain) -> list[Any]:
     """Return the results of a chain, computed with a single thread."""
     return [*_results(chain, never)]
-
-
-def _delivered(results: SimpleQueue[Any], wait: bool) -> list[Any]:
-    """Return the available entries; with `wait`, wait a moment for the first."""
-    entries = []
-    with suppress(Empty):
-        if wait:
-            entries.append(results.get(timeout=_POLL_SECONDS))
-        while True:
-            entries.append(results.get_nowait())
-    return entries
 
 
 # ---------------------------------------------------------------------------------------------- the processes
@@ -320,7 +311,6 @@ def _carry_out_all(connection: Connection) -> None:
             except Exception as failure:
                 error = _portable(failure)
             connection.send((True, error))
-            _settle()
 
 
 def _portable(error: Exception) -> Exception:
@@ -333,13 +323,6 @@ def _portable(error: Exception) -> Exception:
     except Exception:
         return RuntimeError(message)
     return error
-
-
-@cache
-def _settle() -> None:
-    # A worker collects garbage every second; exclude imported objects from it.
-    gc.collect()
-    gc.freeze()
 
 
 def checked_jobs(n_jobs: int) -> int:
