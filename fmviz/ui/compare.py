@@ -17,7 +17,7 @@ from fmviz.figures import comparison as figures
 from fmviz.figures import palette
 from fmviz.figures.training import CONVERGENCE, gap
 from fmviz.lab.background.task import TaskState, TaskView
-from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.tasks import PLANS, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
@@ -124,7 +124,7 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
         settings,
         task,
         "Run" if task is None else "Run again",
-        partial(manager().submit, key, search),
+        partial(manager().submit, key, search, PLANS),
         icon=":material/balance:",
         names=("duel", "duel_stop"),
         disabled=not names or (task is not None and task.state.active),
@@ -312,7 +312,7 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
 
     def start() -> None:
         settings.set(trained=True)
-        manager().submit(key, partial(trace, plan))
+        manager().submit(key, partial(trace, plan), PLANS)
 
     if linked and settings["trained"] and manager().get(key) is None:
         start()

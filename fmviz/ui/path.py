@@ -16,7 +16,7 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import strength_path as figures
 from fmviz.lab.background.task import TaskState, TaskView
-from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.tasks import PLANS, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.interpretation.comparison import SHRINKAGE, chosen_words
@@ -241,7 +241,7 @@ def _start(settings: Settings, **changes: Any) -> None:
     known = () if before is None else plan.known(before[0], before[1].view().items)
     st.session_state[_SHOWN] = (
         plan,
-        manager().submit(f"path:{plan.digest}", partial(trace, plan, known=known)),
+        manager().submit(f"path:{plan.digest}", partial(trace, plan, known=known), PLANS),
     )
 
 
@@ -260,7 +260,7 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
     ):
         _start(settings)
     elif shown is None and plan.total and (opens or (there and there.state is TaskState.FINISHED)):
-        st.session_state[_SHOWN] = plan, shared_task(f"path:{plan.digest}", partial(trace, plan))
+        st.session_state[_SHOWN] = plan, shared_task(f"path:{plan.digest}", partial(trace, plan), queue=PLANS)
     shown = st.session_state.get(_SHOWN)
     task = None if shown is None else shown[1]
     active = task is not None and task.state.active

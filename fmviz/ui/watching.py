@@ -32,9 +32,13 @@ Words = Callable[[TaskView], tuple[str, float | None]]
 def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
     """Return the number of finished fits, of a total if known, and the current activity."""
     return (
-        f"{_fits(done, total)}, {pace(view, done, total)}. {now or 'Preparing the data.'}",
+        f"{_fits(done, total)}, {pace(view, done, total)}. {now or _beginning(view)}",
         done / total if total else None,
     )
+
+
+def _beginning(view: TaskView) -> str:
+    return view.message if view.state is TaskState.QUEUED else "Preparing the data."
 
 
 def _fits(done: int, total: int) -> str:
@@ -166,14 +170,14 @@ def connected() -> Callable[[], bool]:
     return partial(Runtime.instance().is_active_session, context.session_id)
 
 
-def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
+def shared_task(key: str, make: Make, *, again: bool = True, queue: str = "") -> Task:
     """Return the task of a name, shared by all sessions and started by the first.
 
     A stopped task, and with `again` a failed one, is restarted.
     """
     task = manager().get(key)
     if task is None or task.state is TaskState.STOPPED or (again and task.state is TaskState.FAILED):
-        task = manager().submit(key, make)
+        task = manager().submit(key, make, queue)
     return task
 
 
