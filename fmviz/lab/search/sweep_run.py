@@ -211,7 +211,7 @@ def _on_cluster(address: str, chains: Sequence[workers.Chain]) -> Generator[tupl
         ) from None
     with client:
         futures = {client.submit(workers.completed, chain): index for index, chain in enumerate(chains)}
-        for future in as_completed([*futures]):
+        for future in as_completed([*futures], loop=client.loop):
             index = futures.pop(future)
             try:
                 results = future.result()
