@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from joblib import Memory
 
-from fmviz.lab.background.workers import stream
+from fmviz.lab.background.workers import carry_out
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.failure import LOST, attempt
 from fmviz.lab.papers import Row
@@ -127,9 +127,9 @@ class Reproduction:
                 yield self._finished(trial, rows)
             else:
                 missing.append((trial, key))
-        attempted, todo = partial(_attempted, work, self.settings), [trial for trial, _ in missing]
-        workers = 1 if alone else self.n_jobs
-        with closing(stream(attempted, todo, lambda _: (None, LOST, ""), n_jobs=workers)) as results:
+        chains = [partial(_attempted, work, self.settings, trial) for trial, _ in missing]
+        n_jobs = 1 if alone else self.n_jobs
+        with closing(carry_out(chains, n_jobs=n_jobs, lost=lambda _: (None, LOST, ""))) as results:
             for place, (rows, failure, _) in results:
                 trial, key = missing[place]
                 if rows is None:
@@ -145,8 +145,10 @@ class Reproduction:
         return ", ".join(value if isinstance(value, str) else f"{k} {value}" for k, value in trial.items())
 
 
-def _attempted(work: Work, settings: Settings, trial: Row) -> tuple[Any, str, str]:
-    return attempt(lambda: plain(list(work(settings, **trial))))
+def _attempted(
+    work: Work, settings: Settings, trial: Row, should_stop: Callable[[], bool]
+) -> Iterator[tuple[Any, str, str]]:
+    yield attempt(lambda: plain(list(work(settings, **trial))))
 
 
 def _keep(key: str, value: Any) -> Any:

@@ -23,9 +23,9 @@ class InlineExecutor(ThreadPool):
         """Whether there is something to run."""
         return self._first()[0] < math.inf
 
-    def submit(self, task: Slice, delay: float = 0.0, *, waits: bool = False) -> None:
+    def submit(self, task: Slice, delay: float = 0.0, *, queue: str = "") -> None:
         """See `ThreadPool.submit`, but without order; a slice submitted by a slice runs after it."""
-        super().submit(task, waits=waits)
+        super().submit(task, queue=queue)
         if not self.hold:
             self.run()
 

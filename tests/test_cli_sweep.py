@@ -73,10 +73,10 @@ def test_the_table_holds_means_and_deviations(sweep, store):
 def test_failed_fits_are_counted_and_told(sweep, monkeypatch):
     real = sweep_run._completed
 
-    def broken(experiment):
+    def broken(experiment, should_stop):
         if experiment.regularizer.name == "cs":
             raise ValueError("This is too much.")
-        return real(experiment)
+        return real(experiment, should_stop)
 
     monkeypatch.setattr(sweep_run, "_completed", broken)
     text = sweep(code=1).out

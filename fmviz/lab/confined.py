@@ -1,17 +1,15 @@
 """Function calls in a subprocess with limits of time and memory, and results without code.
 
-On Linux a helper process, started at the first call, imports the function and forks a keeper for every call,
-which forks the worker that makes the call; later calls start within milliseconds. If the kernel allows it
+On Linux a fork server (`fmviz.lab.forking`) imports the function and forks a keeper for every call, which
+forks the worker that makes the call; later calls start within milliseconds. If the kernel allows it
 (`fmviz.lab.isolation`), the worker has no access to files and network and runs in a separate process
 namespace, whose first process stands between worker and keeper and ends with them. The keeper appends the
-exit status of the worker to the answer. The helper ends with its parent, and all keepers and workers with the
-helper. Answers are data without code: a worker compromised by a file can only send values. On other systems
-functions are called in the same process, without limits.
+exit status of the worker to the answer. Answers are data without code: a worker compromised by a file can
+only send values. On other systems functions are called in the same process, without limits.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import io
 import json
@@ -21,8 +19,6 @@ import pickle
 import select
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -39,9 +35,9 @@ from fmviz.engine._jit import cache_directory
 from fmviz.engine.errors import StoppedError
 from fmviz.engine.fit import never
 from fmviz.engine.memory import in_words
+from fmviz.lab.forking import FORKS, ForkServer
 from fmviz.lab.isolation import enter_namespaces, restrict
 
-_FORKS = sys.platform == "linux"
 # Allocators that reserve address space in advance would exceed the limit without using the memory.
 _ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -54,7 +50,6 @@ _STEP = 5
 # Wall-clock seconds per second of processor time.
 _WAITING = 6.0
 _NUMBER_BYTES = 8
-_LONGEST_NAME = 4096
 # Exit statuses of a worker; any other status is a crash.
 _RETURNED, _MEMORY, _REFUSED, _FAILED = 0, 10, 11, 12
 
@@ -92,7 +87,7 @@ def confined(
     StoppedError
         If `should_stop` returns true.
     """
-    if not _FORKS:
+    if not FORKS:
         try:
             return function(*arguments)
         except Exception as error:
@@ -101,7 +96,7 @@ def confined(
                 if isinstance(error, ValueError)
                 else ValueError(f"{name} cannot be read ({type(error).__name__}: {error}). {advice}")
             ) from None
-    with _helper().child(function) as connection:
+    with _server.connect(function) as connection:
         answer = _answer(connection, (function, arguments, memory, seconds), memory, should_stop)
     result, status = answer[:-_NUMBER_BYTES], int.from_bytes(answer[-_NUMBER_BYTES:], "big", signed=True)
     if status == -signal.SIGXCPU:
@@ -148,7 +143,7 @@ def _answer(
             if len(answer) > most:
                 raise ValueError("The answer of the reading process is too long.")
         raise StoppedError
-    except ConnectionError:  # The helper has ended.
+    except ConnectionError:  # The server has ended.
         return memoryview(b"")
     finally:
         # The keeper then kills the worker.
@@ -163,88 +158,22 @@ def _send(connection: socket.socket, request: Any) -> None:
         connection.shutdown(socket.SHUT_WR)
 
 
-class _Helper:
-    """The helper process, which forks for every call."""
-
-    def __init__(self) -> None:
-        self.owner = os.getpid()
-        self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        root, cache = Path(__file__).resolve().parents[2], cache_directory().parents[1]
-        path = os.pathsep.join(x for x in (str(root), os.environ.get("PYTHONPATH", "")) if x)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", f"from {__name__} import serve; serve({theirs.fileno()})"],
-                pass_fds=(theirs.fileno(),),
-                # The user's environment may contain passwords: pass only variables that Python may need.
-                env={name: text for name, text in os.environ.items() if name == "LD_LIBRARY_PATH"}
-                | _ENVIRONMENT
-                | {"PYTHONPATH": path, "FMVIZ_CACHE_DIR": str(cache)},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C in a terminal interrupts the parent only.
-            )
-
-    def alive(self) -> bool:
-        """Return whether the helper is running and was started by this process, not before a fork."""
-        return self.owner == os.getpid() and self._process.poll() is None
-
-    def child(self, function: Callable[..., Any]) -> socket.socket:
-        """Fork a keeper for a call, and return the connection to it."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            socket.send_fds(self._control, [pickle.dumps(function)], [theirs.fileno()])
-        return ours
-
-    def close(self) -> None:
-        """Kill the helper and all processes it has forked."""
-        self._control.close()
-        if self.owner == os.getpid() and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+def _environment() -> dict[str, str]:
+    root, cache = Path(__file__).resolve().parents[2], cache_directory().parents[1]
+    path = os.pathsep.join(x for x in (str(root), os.environ.get("PYTHONPATH", "")) if x)
+    # The user's environment may contain passwords: pass only variables that Python may need.
+    own = {name: text for name, text in os.environ.items() if name == "LD_LIBRARY_PATH"}
+    return own | _ENVIRONMENT | {"PYTHONPATH": path, "FMVIZ_CACHE_DIR": str(cache)}
 
 
-_lock = threading.Lock()
-_running: list[_Helper] = []
+_server = ForkServer(f"{__name__}.keep", _environment)
 
 
-def _helper() -> _Helper:
-    with _lock:
-        if not _running or not _running[0].alive():
-            _end()
-            _running.append(_Helper())
-        return _running[0]
+# -------------------------------------------------------------------------------------- in the fork server
 
 
-@atexit.register
-def _end() -> None:
-    while _running:
-        _running.pop().close()
-
-
-# -------------------------------------------------------------------------------------- in the helper process
-
-
-def serve(descriptor: int) -> None:
-    """Fork a keeper for every incoming connection until the parent ends."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Keepers are never waited for.
-    with socket.socket(fileno=descriptor) as control:
-        while True:
-            message, connections, *_ = socket.recv_fds(control, _LONGEST_NAME, 1)
-            if not message:
-                break
-            # Unpickling imports the module for all later calls. Errors recur in the worker.
-            with contextlib.suppress(Exception):
-                pickle.loads(message)
-            if not os.fork():
-                control.close()  # Others' requests come in there.
-                _keep(connections[0])
-            os.close(connections[0])
-    os.killpg(0, signal.SIGKILL)
-
-
-def _keep(descriptor: int) -> None:
+def keep(descriptor: int) -> None:
     """Fork the worker of a call, kill it if the caller disconnects, and send its exit status."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     status, closed = 1, select.poll()
     closed.register(descriptor, 0)  # Reports only the closing of the other end.
     enter_namespaces()

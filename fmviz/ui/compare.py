@@ -11,14 +11,13 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
 from fmviz.figures import palette
 from fmviz.figures.training import CONVERGENCE, gap
 from fmviz.lab.background.task import TaskState, TaskView
-from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.tasks import PLANS, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import Dataset
@@ -67,7 +66,7 @@ from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several, Text
 from fmviz.ui.starts import follow_data
-from fmviz.ui.watching import counted, outcome, watch
+from fmviz.ui.watching import controls, draw_fits
 
 # ---------------------------------------------------------------------------------------- at equal sparsity
 
@@ -121,57 +120,43 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
             most, place = math.comb(dataset.X.shape[1], 2), st.container(width=150)
             widgets.param(settings, "target", "Interactions", style="number", most=most, place=place)
             widgets.param(settings, "seeds", "Seeds", style="number", place=st.container(width=110))
-    with (row := st.container(horizontal=True, vertical_alignment="center")):
-        widgets.action(
-            settings,
-            "duel",
-            "Run" if task is None else "Run again",
-            icon=":material/balance:",
-            shortcut="P",
-            type="primary",
-            disabled=not names or (task is not None and task.state.active),
-            on_click=manager().submit,
-            args=(key, search),
-        )
-        widgets.stop(settings, task, name="duel_stop")
-        if fits:
-            st.caption(":material/inventory_2: Precomputed, shipped with fmviz. **Run** computes it again.")
+    row = controls(
+        settings,
+        task,
+        "Run" if task is None else "Run again",
+        partial(manager().submit, key, search, PLANS),
+        icon=":material/balance:",
+        names=("duel", "duel_stop"),
+        disabled=not names or (task is not None and task.state.active),
+    )
+    drawn = partial(_draw_duel, experiment, names, target, accept)
     if fits:
-        _draw_duel(experiment, names, target, accept, fits, finished=True)
-    elif task is None:
-        if _why_not_drawn(dataset) is None:
-            arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "No search yet")
-        return
-    else:
-        watch(
+        row.caption(":material/inventory_2: Precomputed, shipped with fmviz. **Run** computes it again.")
+        drawn(fits, finished=True)
+    elif task is not None:
+        draw_fits(
             task,
-            partial(_draw_searched, experiment, names, target, accept, row),
-            lambda view: counted(view, len(view.items), now=" ".join(map(fit_words, view.items[-1:]))),
-            lambda view: sum(fit.parameters is not None for fit in view.items),
+            lambda view: drawn(_chosen(view), finished=view.state is TaskState.FINISHED),
+            row,
+            now=fit_words,
+            parts=lambda view: len(_chosen(view)),
         )
+    elif _why_not_drawn(dataset) is None:
+        arena.draw_empty(names, dataset, "compare_no_duel", _DUEL_HEIGHT, "No search yet")
     if fits or (task is not None and task.state.ended and task.view().items):
-        source = widgets.linked(
-            equal_sparsity_program(experiment, names, target, seeds),
-            f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
-            f"{seeds} seeds from {experiment.seed}",
-            data={experiment.dataset.name: data_hash(dataset)},
+        widgets.python_block(
+            widgets.linked(
+                equal_sparsity_program(experiment, names, target, seeds),
+                f"{', '.join(names)} on {experiment.dataset} at {target:,} interactions, "
+                f"{seeds} seeds from {experiment.seed}",
+                data={experiment.dataset.name: data_hash(dataset)},
+            ),
+            "Repeats the search and prints the rows above.",
         )
-        widgets.python_block(source, "Repeats the search and prints the rows above.")
 
 
-def _draw_searched(
-    experiment: Experiment,
-    names: Sequence[str],
-    target: int,
-    accept: tuple[int, int],
-    row: DeltaGenerator,
-    view: TaskView,
-) -> None:
-    with row:
-        outcome(view, len(view.items))
-    fits = [fit for fit in view.items if fit.parameters is not None]
-    if fits:
-        _draw_duel(experiment, names, target, accept, fits, finished=view.state is TaskState.FINISHED)
+def _chosen(view: TaskView) -> list[SearchFit]:
+    return [fit for fit in view.items if fit.parameters is not None]
 
 
 def _draw_duel(
@@ -234,8 +219,11 @@ def _draw_duel(
         },
     )
     if finished:
-        make = partial(equal_sparsity_page, experiment, names, target, fits)
-        widgets.save_page("compare_duel_page", make, "equal-sparsity")
+        widgets.save_page(
+            "compare_duel_page",
+            partial(equal_sparsity_page, experiment, names, target, fits),
+            "equal-sparsity",
+        )
 
 
 def _ends(
@@ -324,24 +312,19 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
 
     def start() -> None:
         settings.set(trained=True)
-        manager().submit(key, partial(trace, plan))
+        manager().submit(key, partial(trace, plan), PLANS)
 
     if linked and settings["trained"] and manager().get(key) is None:
         start()
     task = manager().get(key)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        widgets.action(
-            settings,
-            "along_start",
-            f"Train {plan.total:,} models" if task is None else "Again",
-            icon=":material/play_arrow:",
-            shortcut="P",
-            type="primary",
-            disabled=task is not None and task.state.active,
-            on_click=start,
-            help="Regularization paths, started as on the λ-path page.",
-        )
-        widgets.stop(settings, task, name="along_stop")
+    controls(
+        settings,
+        task,
+        f"Train {plan.total:,} models" if task is None else "Again",
+        start,
+        names=("along_start", "along_stop"),
+        help="Regularization paths, started as on the λ-path page.",
+    )
     if task is None:
         st.caption(
             ":material/touch_app: No models of these data yet. After training, drag λ to update all matrices."

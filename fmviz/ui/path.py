@@ -16,7 +16,7 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import strength_path as figures
 from fmviz.lab.background.task import TaskState, TaskView
-from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.tasks import PLANS, manager
 from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.interpretation.comparison import SHRINKAGE, chosen_words
@@ -51,7 +51,7 @@ from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import draw_thresholds, follow_data
 from fmviz.ui.train.settings import train_query
-from fmviz.ui.watching import counted, outcome, shared_task, watch
+from fmviz.ui.watching import controls, draw_fits, shared_task
 
 _SPECS = {spec.name: spec for spec in SPECS}
 _ORDER_WORDS = {"informed": "Informed", "up": "Upwards", "down": "Downwards", "cold": "Cold"}
@@ -241,7 +241,7 @@ def _start(settings: Settings, **changes: Any) -> None:
     known = () if before is None else plan.known(before[0], before[1].view().items)
     st.session_state[_SHOWN] = (
         plan,
-        manager().submit(f"path:{plan.digest}", partial(trace, plan, known=known)),
+        manager().submit(f"path:{plan.digest}", partial(trace, plan, known=known), PLANS),
     )
 
 
@@ -260,25 +260,19 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
     ):
         _start(settings)
     elif shown is None and plan.total and (opens or (there and there.state is TaskState.FINISHED)):
-        st.session_state[_SHOWN] = plan, shared_task(f"path:{plan.digest}", partial(trace, plan))
+        st.session_state[_SHOWN] = plan, shared_task(f"path:{plan.digest}", partial(trace, plan), queue=PLANS)
     shown = st.session_state.get(_SHOWN)
     task = None if shown is None else shown[1]
     active = task is not None and task.state.active
     stale = shown is not None and shown[0] != plan
     fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
-    with (row := st.container(horizontal=True, vertical_alignment="center", key="path_controls")):
-        widgets.action(
-            settings,
-            "start",
-            f"Run {fits}" if task is None or stale else "Run again",
-            icon=":material/play_arrow:",
-            type="primary",
-            shortcut="P",
-            disabled=not plan.total or (active and not stale),
-            on_click=_start,
-            args=(settings,),
-        )
-        widgets.stop(settings, task, "Finished fits are kept.")
+    row = controls(
+        settings,
+        task,
+        f"Run {fits}" if task is None or stale else "Run again",
+        partial(_start, settings),
+        disabled=not plan.total or (active and not stale),
+    )
     if not plan.total:
         st.info("Choose at least one regularizer above.", icon=":material/touch_app:")
     if shown is None:
@@ -290,13 +284,13 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
             "are reused.",
             icon=":material/sync_problem:",
         )
-    watch(
+    draw_fits(
         shown[1],
         partial(_draw_result, settings, shown[0], row),
-        lambda view: counted(
-            view, len(view.items), shown[0].total, " ".join(map(fit_words, view.items[-1:]))
-        ),
-        lambda view: len({fit.experiment.regularizer for fit in view.items}),
+        row,
+        total=shown[0].total,
+        now=fit_words,
+        parts=lambda view: len({fit.experiment.regularizer for fit in view.items}),
     )
 
 
@@ -308,12 +302,7 @@ _LARGE, _MATRIX = 300, 300
 
 def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: TaskView) -> None:
     """Draw the curves of a path, one of its fits, and downloads."""
-    fits: list[PathFit] = list(view.items)
-    with row:
-        outcome(view, len(fits), plan.total)
-    if not fits:
-        return
-    table = path_table(fits)
+    table = path_table(view.items)
     metrics = metrics_in(table)
     dataset, wanted = load_dataset(plan.base.dataset), settings["target"]
     names = list(dict.fromkeys(table["regularizer"]))

@@ -15,7 +15,7 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import strength_path
 from fmviz.lab.background.task import Task, TaskState, TaskView
-from fmviz.lab.background.tasks import manager
+from fmviz.lab.background.tasks import PLANS, manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.comparison import SHRINKAGE, chosen_words
@@ -41,8 +41,7 @@ from fmviz.ui.compare import MOST
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
-from fmviz.ui.watching import counted as fitted
-from fmviz.ui.watching import outcome, watch
+from fmviz.ui.watching import controls, draw_fits
 
 _BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}
 _PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
@@ -155,45 +154,42 @@ def _plan(settings: Settings) -> SweepPlan:
 
 
 def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
-    name = _name(plan)
-    fits = counted(len(plan.cells), "fit")
-    with st.container(horizontal=True, vertical_alignment="center", key="sweeps_controls"):
-        widgets.action(
-            settings,
-            "start",
-            f"Run {fits}" if task is None or task.state is TaskState.FINISHED else f"Go on with {fits}",
-            icon=":material/play_arrow:",
-            type="primary",
-            shortcut="P",
-            disabled=task is not None and task.state.active,
-            on_click=lambda: manager().submit(
-                f"sweep:{name}",
-                lambda should_stop: carry_out(plan, store(), should_stop=should_stop, sweep=name),
-            ),
-        )
-        widgets.stop(settings, task, "Stops after the running fits. Finished fits are kept.")
-    if task is not None:
-        total = len(plan.cells)
-        watch(
-            task,
-            partial(_draw, settings, plan, name),
-            lambda view: fitted(view, len(view.items), total, "Fitting." if view.items else ""),
-            lambda view: 10 * len(view.items) // total,
-        )
-    else:
+    name, total = _name(plan), len(plan.cells)
+    fits = counted(total, "fit")
+    row = controls(
+        settings,
+        task,
+        f"Run {fits}" if task is None or task.state is TaskState.FINISHED else f"Go on with {fits}",
+        lambda: manager().submit(
+            f"sweep:{name}",
+            lambda should_stop: carry_out(plan, store(), should_stop=should_stop, sweep=name),
+            PLANS,
+        ),
+    )
+    if task is None:
         st.caption(
             "No fits of this sweep in this session. Press **Run**, or choose an example from **Presets**."
         )
+        return
+    draw_fits(
+        task,
+        partial(_draw, settings, plan, name),
+        row,
+        total=total,
+        now=lambda fit: "Fitting.",
+        parts=lambda view: 10 * len(view.items) // total,
+        end=_stored,
+    )
+
+
+def _stored(view: TaskView) -> str:
+    """Return a sentence on the number of fits from the store."""
+    n = sum(not fit.fresh for fit in view.items)
+    return f" {n:,} of them from the store." if n else ""
 
 
 def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> None:
     fits: list[Fitted] = list(view.items)
-    done, total = len(fits), len(plan.cells)
-    fresh = sum(fit.fresh for fit in fits)
-    stored = f" {done - fresh:,} of them from the store." if done > fresh else ""
-    outcome(view, done, total, stored)
-    if not fits:
-        return
     table = fits_table(plan, ((fit.index, fit.run) for fit in fits))
     if failed := [fit.run.message for fit in fits if fit.run.status == "failed"]:
         count = f"{counted(len(failed), 'fit')} failed{'; the first' if len(failed) > 1 else ''}"
@@ -271,7 +267,7 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
         widgets.python_block(
             widgets.linked(
                 sweep_program(plan),
-                f"{plan.title or 'A sweep'}: {done:,} of {total:,} fits",
+                f"{plan.title or 'A sweep'}: {len(fits):,} of {len(plan.cells):,} fits",
                 data={str(fit.run.settings.get("dataset")): fit.run.data_hash for fit in fits},
             ),
             "Runs all fits and prints the table above.",

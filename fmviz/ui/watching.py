@@ -9,15 +9,18 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.typography import duration
+from fmviz.ui import widgets
 from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.components import progress
 from fmviz.ui.escape import plain
+from fmviz.ui.settings.state import Settings
 
 # Tasks that finish within this time show no progress.
 _PATIENCE, _FIRST_RESULT = 0.5, 0.15
@@ -29,9 +32,13 @@ Words = Callable[[TaskView], tuple[str, float | None]]
 def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
     """Return the number of finished fits, of a total if known, and the current activity."""
     return (
-        f"{_fits(done, total)}, {pace(view, done, total)}. {now or 'Preparing the data.'}",
+        f"{_fits(done, total)}, {pace(view, done, total)}. {now or _beginning(view)}",
         done / total if total else None,
     )
+
+
+def _beginning(view: TaskView) -> str:
+    return view.message if view.state is TaskState.QUEUED else "Preparing the data."
 
 
 def _fits(done: int, total: int) -> str:
@@ -43,6 +50,59 @@ def pace(view: TaskView, done: int, total: int) -> str:
     if not 0 < done < total or view.elapsed < _PATIENCE:
         return f"{view.elapsed:.0f} s"
     return f"{view.elapsed:.0f} s, {duration(view.elapsed * (total - done) / done)} left"
+
+
+def controls(
+    settings: Settings,
+    task: Task | None,
+    label: str,
+    start: Callable[[], object],
+    *,
+    icon: str = ":material/play_arrow:",
+    names: tuple[str, str] = ("start", "stop"),
+    disabled: bool | None = None,
+    help: str | None = None,
+) -> DeltaGenerator:
+    """Draw the buttons that start and stop the task of a plan, and return their row.
+
+    `names` are the parts of the page. By default the first button is `disabled` while the task is active.
+    """
+    row = st.container(horizontal=True, vertical_alignment="center", key=f"{settings.page}_{names[0]}_row")
+    active = task is not None and task.state.active
+    with row:
+        common: dict[str, Any] = {"icon": icon, "type": "primary", "shortcut": "P", "on_click": start}
+        widgets.action(
+            settings, names[0], label, disabled=active if disabled is None else disabled, help=help, **common
+        )
+        widgets.stop(settings, task, "Finished fits are kept.", name=names[1])
+    return row
+
+
+def draw_fits(
+    task: Task,
+    draw: Callable[[TaskView], None],
+    row: DeltaGenerator,
+    *,
+    total: int = 0,
+    now: Callable[[Any], str],
+    parts: Callable[[TaskView], int],
+    end: Callable[[TaskView], str] = lambda view: "",
+) -> None:
+    """Draw the fits of a plan, its progress, and its outcome in the row of `controls`.
+
+    ``now(fit)`` is a sentence on the last fit, and ``end(view)`` one on the ended task; see `watch`.
+    """
+
+    def body(view: TaskView) -> None:
+        with row:
+            outcome(view, len(view.items), total, end(view))
+        if view.items:
+            draw(view)
+
+    def words(view: TaskView) -> tuple[str, float | None]:
+        return counted(view, len(view.items), total, now(view.items[-1]) if view.items else "")
+
+    watch(task, body, words, parts)
 
 
 def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
@@ -110,14 +170,14 @@ def connected() -> Callable[[], bool]:
     return partial(Runtime.instance().is_active_session, context.session_id)
 
 
-def shared_task(key: str, make: Make, *, again: bool = True) -> Task:
+def shared_task(key: str, make: Make, *, again: bool = True, queue: str = "") -> Task:
     """Return the task of a name, shared by all sessions and started by the first.
 
     A stopped task, and with `again` a failed one, is restarted.
     """
     task = manager().get(key)
     if task is None or task.state is TaskState.STOPPED or (again and task.state is TaskState.FAILED):
-        task = manager().submit(key, make)
+        task = manager().submit(key, make, queue)
     return task
 
 

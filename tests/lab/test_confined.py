@@ -41,7 +41,7 @@ def test_errors_are_those_of_the_call():
 
 
 def test_errors_are_the_same_without_a_process(monkeypatch):
-    monkeypatch.setattr(module, "_FORKS", False)
+    monkeypatch.setattr(module, "FORKS", False)
     assert confined(os.getpid, **LIMITS) == os.getpid()
     test_errors_are_those_of_the_call()
 
@@ -199,7 +199,7 @@ import os, time
 from fmviz.lab import confined as module
 from fmviz.lab.confined import pack, unpack
 module.confined(os.getpid, name="", seconds=9, memory=1e8, advice="")
-print(module._running[0]._process.pid, flush=True)
+print(module._server._process.pid, flush=True)
 module.confined(time.sleep, 600, name="", seconds=900, memory=1e8, advice="")
 """
 
@@ -223,6 +223,6 @@ def test_nothing_outlives_its_parent():
 
 def test_a_helper_that_has_died_is_replaced():
     confined(os.getpid, **LIMITS)
-    module._running[0]._process.kill()
-    module._running[0]._process.wait()
+    module._server._process.kill()
+    module._server._process.wait()
     assert confined(sorted, [2, 1], **LIMITS) == [1, 2]

@@ -86,10 +86,10 @@ def test_results_of_other_data_or_versions_are_not_taken(store):
 def test_a_fit_that_fails_is_a_row_and_the_others_go_on(store, monkeypatch):
     real = sweep_run._completed
 
-    def broken(experiment):
+    def broken(experiment, should_stop):
         if experiment.regularizer.name == "cs":
             raise ZeroDivisionError("far off")
-        return real(experiment)
+        return real(experiment, should_stop)
 
     monkeypatch.setattr(sweep_run, "_completed", broken)
     result = list(carry_out(small(), store, n_jobs=1))

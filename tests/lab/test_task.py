@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
+from types import SimpleNamespace
 
 from inline_executor import InlineExecutor
 from programs import wait_for
 
 from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import TaskState
-from fmviz.lab.background.tasks import ServerLimits, TaskManager
+from fmviz.lab.background.tasks import PLANS, ServerLimits, TaskManager
+from fmviz.lab.background.workers import WorkerPool
 from fmviz.lab.experiment import Experiment
 
 
@@ -52,3 +55,33 @@ def test_runs_and_other_tasks_are_kept_by_one_manager():
     assert manager.jobs("me") == [job]
     assert manager.job(job.id, owner="after a reload") is job
     assert (manager.jobs("me"), manager.job("no such"), manager.job(None)) == ([], None, None)
+
+
+def test_plans_are_carried_out_in_order_and_hold_up_nothing_else():
+    executor = InlineExecutor(hold=True)
+    manager, ended = TaskManager(executor, limits=ServerLimits(plans=1)), []
+
+    def make(name, stop):
+        yield name
+        ended.append(name)
+
+    first, second, third = (manager.submit(name, partial(make, name), PLANS) for name in "abc")
+    manager.submit("other", partial(make, "other"))
+    assert second.view().message == "Waiting: 1st in the queue."
+    assert third.view().state is TaskState.QUEUED
+    second.stop()
+    assert second.state is TaskState.STOPPED
+    executor.run()
+    assert sorted(ended) == ["a", "c", "other"]
+    assert ended.index("a") < ended.index("c")
+    assert first.view().message == "Done."
+
+
+def test_memory_of_workers_counts(monkeypatch):
+    manager = TaskManager(InlineExecutor(), limits=ServerLimits(n_bytes=3.0))
+    for name in ("first", "second"):
+        manager.submit(name, lambda stop: iter([SimpleNamespace(n_bytes=1.0)]))
+    assert manager.get("first") is not None
+    monkeypatch.setattr(WorkerPool, "n_bytes", 2.0)
+    manager.submit("third", lambda stop: iter([SimpleNamespace(n_bytes=1.0)]))
+    assert manager.get("second") is None

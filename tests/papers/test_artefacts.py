@@ -115,11 +115,11 @@ def test_a_tiny_run_is_cut_off_and_comes_to_the_same(name, tmp_path, monkeypatch
     assert resumed.state == "complete"
     assert resumed.seconds > half.seconds
 
-    def nothing(function, items, *_, **__):
-        assert not items, "a trial was computed twice"
+    def nothing(chains, **_):
+        assert not chains, "a trial was computed twice"
         yield from ()
 
-    monkeypatch.setattr(reproduction, "stream", nothing)
+    monkeypatch.setattr(reproduction, "carry_out", nothing)
     assert numbers(run(folder=tmp_path, report=cut_off(total // 2))) == numbers(half)
     again = run(folder=tmp_path)
     assert again.state == "complete"

@@ -27,6 +27,7 @@ from ui.sentences import Sentences
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
+from fmviz.lab.background.workers import WORKERS
 from fmviz.lab.store import RunStore
 from fmviz.lab.store import store as process_store
 from fmviz.ui.settings import state
@@ -336,6 +337,7 @@ def shoot() -> Callable[..., Path | None]:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
     """Return an empty run store, which this process's jobs, done at once, are written to."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
+    monkeypatch.setattr(WORKERS, "most", 0)
     opened = process_store()
     before = tasks.install(TaskManager(InlineExecutor(), open_store=lambda: opened))
     yield opened
@@ -346,6 +348,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]
 def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskManager]:
     """Install a manager without a store, whose jobs are done at once; nor are runs of others read."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "none.sqlite"))
+    monkeypatch.setattr(WORKERS, "most", 0)
     mine = TaskManager(InlineExecutor())
     before = tasks.install(mine)
     yield mine

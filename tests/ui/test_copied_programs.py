@@ -10,14 +10,14 @@ from programs import run_afresh
 from streamlit.testing.v1 import AppTest
 from ui.driving import figures, finish, page, run_here, words
 
-from fmviz.lab.search import sweep_run
+from fmviz.lab.background.workers import WORKERS
 
 SMALL = {"dataset": "balance_scale", "rank": "3", "lambda_p": "0.001", "lambda_sparse": "0.001"}
 
 
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch):
-    monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
+    monkeypatch.setattr(WORKERS, "most", 0)
 
 
 def copied(app: AppTest) -> str:

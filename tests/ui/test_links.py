@@ -18,7 +18,7 @@ from ui.driving import PAGES, elements_of, figures, finish, page, written
 
 from fmviz.lab.background import tasks
 from fmviz.lab.background.tasks import TaskManager
-from fmviz.lab.search import sweep_run
+from fmviz.lab.background.workers import WORKERS
 from fmviz.lab.store import RunStore
 from fmviz.ui import shell
 from fmviz.ui.settings.state import Changes, Follower, Names, Setting, Settings, Several, Text, Whole, to_link
@@ -45,7 +45,7 @@ def seen(monkeypatch) -> list[Settings]:
             yield same
 
     monkeypatch.setattr(shell, "page", noted)
-    monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
+    monkeypatch.setattr(WORKERS, "most", 0)
     return result
 
 

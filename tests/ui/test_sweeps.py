@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from ui.driving import finish, page, words, written
 
+from fmviz.lab.background.workers import WORKERS
 from fmviz.lab.interpretation.comparison import chosen_words
-from fmviz.lab.search import sweep_run
 from fmviz.lab.search.equal_sparsity import matched
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import best_runs, carry_out, fits_table, main_metric, means_table, results
@@ -25,7 +25,7 @@ PLAN = SweepPlan(
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch):
     """Fit without other processes, which tests/lab has."""
-    monkeypatch.setattr(sweep_run, "cpu_count", lambda: 1)
+    monkeypatch.setattr(WORKERS, "most", 0)
 
 
 def test_a_sweep_is_declared_and_carried_out(store):

@@ -19,8 +19,10 @@ from fmviz.lab.experiment import MOST_EPOCHS, Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.store import RUNNING, StoredRun
 from fmviz.lab.store.recorder import Recorder
-from fmviz.typography import counted, ordinal
+from fmviz.typography import counted
 
+RUNS = "runs"
+"""The queue of training runs."""
 MOST_RECORDS = 2_000
 MOST_FRAMES = 40
 _ENDS: dict[str, TaskState] = {
@@ -130,10 +132,10 @@ class Job(Task):
     """
 
     slice_seconds = 0.1
-    _loading, _working, _waits = "Loading the data.", "Training.", True
+    _loading, _working = "Loading the data.", "Training."
 
     def __init__(self, recorder: Recorder, pool: ThreadPool, owner: str = "", browser: str = "") -> None:
-        super().__init__(recorder.id, self._snapshots, pool)
+        super().__init__(recorder.id, self._snapshots, pool, RUNS)
         self.experiment, self.owner, self.browser = recorder.experiment, owner, browser
         self._recorder = recorder
         self.state, self._message = TaskState.PAUSED, "Ready."
@@ -214,9 +216,6 @@ class Job(Task):
         """Return the current view, and register a viewer."""
         with self._lock:
             last, now = self._last, self._now()
-            if self._slice in (line := self._pool.line()):
-                words = f"Waiting: {ordinal(line.index(self._slice) + 1)} in the queue."
-                now |= {"state": TaskState.QUEUED, "message": words}
             return JobView(
                 **now,
                 experiment=self.experiment,

@@ -11,7 +11,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 
 Slice = Callable[[], None]
 
@@ -27,16 +28,17 @@ _MOST_THREADS = 4  # per worker
 class ThreadPool:
     """Daemon threads, by default one per core, that run slices in the order of their due times.
 
-    Of the slices in the queue only the first `most` run, until they `leave`. If no slice has been started for
-    half a second although one is due, for instance because of a long epoch, another thread runs one slice.
-    The first pool shortens the switch interval of the process's threads.
+    Of the slices in a queue only the first run, as many as `most` states for its name, until they `leave`. If
+    no slice has been started for half a second although one is due, for instance because of a long epoch,
+    another thread runs one slice. The first pool shortens the switch interval of the process's threads.
     """
 
-    def __init__(self, workers: int | None = None, most: int = sys.maxsize) -> None:
+    def __init__(self, workers: int | None = None) -> None:
         workers = (os.cpu_count() or 1) if workers is None else workers
-        self.most, self._most_threads = most, _MOST_THREADS * workers
-        # Due time of each slice (infinite while it runs) and whether it is queued, in queue order.
-        self._slices: dict[Slice, tuple[float, bool]] = {}
+        self.most: dict[str, int] = {}
+        self._most_threads = _MOST_THREADS * workers
+        # Due time of each slice (infinite while it runs) and its queue, if any, in queue order.
+        self._slices: dict[Slice, tuple[float, str]] = {}
         self._changed = threading.Condition()
         self._closed = threading.Event()
         self._taken = time.monotonic()
@@ -46,23 +48,24 @@ class ThreadPool:
             for work in (self._watch, *[self._work] * workers):
                 self._add(work)
 
-    def submit(self, task: Slice, delay: float = 0.0, *, waits: bool = False) -> None:
-        """Run a slice once, after `delay` seconds at the earliest; with `waits`, in queue order."""
+    def submit(self, task: Slice, delay: float = 0.0, *, queue: str = "") -> None:
+        """Run a slice once, after `delay` seconds at the earliest, in the order of its queue."""
         with self._changed:
-            self._slices[task] = time.monotonic() + delay, waits
+            self._slices[task] = time.monotonic() + delay, queue
             self._changed.notify()
 
     def leave(self, task: Slice) -> bool:
         """Drop a slice from the queue; return whether it had not run."""
         with self._changed:
-            due, _ = self._slices.pop(task, (math.inf, False))
+            due, _ = self._slices.pop(task, (math.inf, ""))
             self._changed.notify()
             return due < math.inf
 
-    def line(self) -> list[Slice]:
-        """Return the queued slices, the next one first."""
+    def line(self, queue: str) -> list[Slice]:
+        """Return the slices that wait in a queue, the next one first."""
         with self._changed:
-            return [task for task, (_, waits) in self._slices.items() if waits][self.most :]
+            running = self.most.get(queue, sys.maxsize)
+            return [task for task, (_, own) in self._slices.items() if own == queue][running:]
 
     def shutdown(self, wait: float = 5.0) -> None:
         """Drop waiting slices, and give running slices `wait` seconds to end."""
@@ -81,11 +84,11 @@ class ThreadPool:
 
     def _first(self) -> tuple[float, Slice]:
         """Return the next due time and its slice."""
-        places = itertools.count()
+        places: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
         due = [
             (due, n, task)
-            for n, (task, (due, waits)) in enumerate(self._slices.items())
-            if not waits or next(places) < self.most
+            for n, (task, (due, queue)) in enumerate(self._slices.items())
+            if next(places[queue]) < self.most.get(queue, sys.maxsize)
         ]
         when, _, task = min(due, default=(math.inf, 0, self._watch))
         return when, task

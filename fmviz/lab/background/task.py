@@ -18,6 +18,7 @@ from typing import Any
 from fmviz.engine.errors import StoppedError
 from fmviz.lab.background.pool import FIRST, ThreadPool
 from fmviz.lab.failure import in_words
+from fmviz.typography import ordinal
 
 Make = Callable[[Callable[[], bool]], Iterator[Any]]
 """``make(should_stop)`` returns an iterator of results that ends early if `should_stop()` is true."""
@@ -65,17 +66,17 @@ class TaskView:
 class Task:
     """An iterator evaluated in the background after `play`; its results are kept.
 
-    A worker of the `pool` creates the iterator.
+    A worker of the `pool` creates the iterator, in the order of a `queue` if one is named.
     """
 
     slice_seconds = 0.0
     """Duration of a slice in seconds; at least one result."""
     orphan_seconds = math.inf
     """Seconds without viewers after which the task pauses."""
-    _loading, _working, _waits = "Running.", "Running.", False
+    _loading, _working = "Running.", "Running."
 
-    def __init__(self, id: str, make: Make, pool: ThreadPool) -> None:
-        self.id = id
+    def __init__(self, id: str, make: Make, pool: ThreadPool, queue: str = "") -> None:
+        self.id, self._queue = id, queue
         self._make: Make | None = make
         self._pool = pool
         self._lock = threading.RLock()
@@ -143,7 +144,11 @@ class Task:
         self.look()
         names = ("id", "state", "_message", "_details", "_version")
         elapsed = (self._ended or time.monotonic()) - self._started
-        return {"elapsed": elapsed, **{name.lstrip("_"): getattr(self, name) for name in names}}
+        now = {"elapsed": elapsed, **{name.lstrip("_"): getattr(self, name) for name in names}}
+        if self._queue and self._slice in (line := self._pool.line(self._queue)):
+            words = f"Waiting: {ordinal(line.index(self._slice) + 1)} in the queue."
+            now |= {"state": TaskState.QUEUED, "message": words}
+        return now
 
     def _set(self, state: TaskState, message: str) -> None:
         self.state, self._message = state, message
@@ -168,7 +173,7 @@ class Task:
             self.look()
             if not self._scheduled:
                 self._scheduled = True
-                self._pool.submit(self._slice, FIRST, waits=self._waits)
+                self._pool.submit(self._slice, FIRST, queue=self._queue)
 
     def _may_go_on(self) -> bool:
         """Return whether to draw another result; if not, the state has the reason."""
@@ -222,7 +227,7 @@ class Task:
             if pace or now >= deadline:
                 # Behind the waiting tasks.
                 delay = max(0.0, began + 1 / pace - now) if pace else 0.0
-                self._pool.submit(self._slice, delay, waits=self._waits)
+                self._pool.submit(self._slice, delay, queue=self._queue)
                 return
         self._halted()
 

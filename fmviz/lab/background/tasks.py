@@ -9,14 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fmviz.lab.background.job import Job
+from fmviz.lab.background.job import RUNS, Job
 from fmviz.lab.background.pool import ThreadPool
 from fmviz.lab.background.task import Make, Task
+from fmviz.lab.background.workers import WORKERS
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.quotas import memory_limit
 from fmviz.lab.runner import dataset_of
 from fmviz.lab.store import RunStore, store
 from fmviz.lab.store.recorder import Recorder
+
+PLANS = "plans"
+"""The queue of plans: comparisons, paths and sweeps."""
 
 
 class TooManyJobsError(RuntimeError):
@@ -28,15 +32,17 @@ class ServerLimits:
     """Limits of a server.
 
     If a session starts more than `per_owner` training runs, its oldest active run is stopped. `active` runs
-    share the workers, and `waiting` more can queue. The numbers of training runs and other tasks, and their
-    memory with their data, are limited; those without viewers for longest are dropped first, except active
-    tasks and the newest. After some time without viewers, a running training run pauses (a disconnected
-    browser may return), and a paused or ended one is dropped.
+    share the threads, and `waiting` more can queue. Plans are carried out in the order of their submission,
+    `plans` at a time. The numbers of training runs and other tasks, and their memory with their data and
+    that of the worker processes, are limited; those without viewers for longest are dropped first, except
+    active tasks and the newest. After some time without viewers, a running training run pauses (a
+    disconnected browser may return), and a paused or ended one is dropped.
     """
 
     per_owner: int = 2
     active: int = 32
     waiting: int = 100
+    plans: int = 2
     jobs: int = 60
     tasks: int = 20
     n_bytes: float = field(default_factory=memory_limit)
@@ -59,17 +65,17 @@ class TaskManager:
     ) -> None:
         self.executor = executor or ThreadPool()
         self.limits = limits or ServerLimits()
-        self.executor.most = self.limits.active
+        self.executor.most |= {RUNS: self.limits.active, PLANS: self.limits.plans}
         self._open_store = open_store
         self._lock = threading.RLock()
         self._tasks: OrderedDict[str, Task] = OrderedDict()
 
-    def submit(self, id: str, make: Make) -> Task:
+    def submit(self, id: str, make: Make, queue: str = "") -> Task:
         """Start a task, see `Task`; an active task of the same name is stopped."""
         with self._lock:
             if (old := self._tasks.get(id)) is not None:
                 old.stop()
-            task = self._enter(Task(id, make, self.executor))
+            task = self._enter(Task(id, make, self.executor, queue))
         task.play()
         return task
 
@@ -88,9 +94,10 @@ class TaskManager:
                 del self._tasks[id]
 
     def shutdown(self) -> None:
-        """Stop every task and end the workers."""
+        """Stop every task and end all threads and workers."""
         for task in list(self._tasks.values()):
             task.stop()
+        WORKERS.close()
         self.executor.shutdown()
 
     def _enter(self, task: Any) -> Any:
@@ -99,7 +106,8 @@ class TaskManager:
         self._tasks[task.id] = task
         if isinstance(task, Job):
             task.orphan_seconds = self.limits.orphan_seconds
-        places, room = {Job: self.limits.jobs, Task: self.limits.tasks}, self.limits.n_bytes
+        places = {Job: self.limits.jobs, Task: self.limits.tasks}
+        room = self.limits.n_bytes - WORKERS.n_bytes
         forget = {Job: self.limits.forget_seconds, Task: math.inf}
         counted: set[int] = set()
 
@@ -206,7 +214,7 @@ class TaskManager:
         mine = [job for job in self.jobs(owner) if not job.state.ended]
         for job in mine[: max(0, len(mine) - self.limits.per_owner + 1)]:
             job.stop()
-        if len(self.executor.line()) >= self.limits.waiting:
+        if len(self.executor.line(RUNS)) >= self.limits.waiting:
             raise TooManyJobsError(
                 f"The queue of this server is full ({self.limits.waiting} runs). Wait until some have "
                 "ended, and press Play again."

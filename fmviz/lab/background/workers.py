@@ -1,90 +1,328 @@
-"""Independent tasks in parallel processes, with streamed results and tolerance of dying workers."""
+"""Chains of fits in this process and in its worker processes, with streamed results."""
 
 from __future__ import annotations
 
-import gc
+import multiprocessing
 import os
+import pickle
+import signal
+import sys
 import threading
-import time
-import warnings
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
-from functools import cache
-from typing import Any, TypeVar
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from multiprocessing.connection import Connection
+from queue import Empty, SimpleQueue
+from types import ModuleType
+from typing import Any
 
-from joblib import Parallel, delayed, parallel_config
+from fmviz.engine.blas import each_on_one_thread
+from fmviz.engine.drive import never
+from fmviz.lab.failure import LOST, in_words
+from fmviz.lab.forking import FORKS, ForkServer
 
-from fmviz.engine.blas import one_thread
+Chain = Callable[[Callable[[], bool]], Iterator[Any]]
+"""``chain(should_stop)`` yields the results of fits that depend on each other.
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+Workers receive it by pickle: a function importable by name, with its data in a `functools.partial`.
+"""
+_IDLE_SECONDS = 120.0
+_WORKER_BYTES = 160e6
+_STOP = b""
+# How often a plan that waits for workers looks whether it is stopped.
+_POLL_SECONDS = 0.05
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 
-_WATCH_SECONDS = 0.5
+
+@dataclass(eq=False)
+class _Order:
+    """A chain of a plan, and the queue of the plan: (index, whether it is the end, result or error)."""
+
+    index: int
+    chain: Chain
+    results: SimpleQueue[tuple[int, bool, Any]]
+    worker: Connection | None = None
+    cancelled: bool = False
+    n_sent: int = 0
 
 
-def stream(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
-    lost: Callable[[Item], Result],
+class LostWorkerError(ValueError):
+    """Two workers have died during the same chain; the message contains a way out."""
+
+
+class WorkerPool:
+    """Worker processes that carry out chains in the order of submission.
+
+    A worker starts when a chain waits, and ends after two minutes without one, or with this process. If it
+    dies, another one repeats its chain.
+
+    Parameters
+    ----------
+    most : int, optional
+        Maximum number of workers, by default one less than the number of cores.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._given = most
+        self._waiting: deque[_Order] = deque()
+        self._changed = threading.Condition()
+        self._workers: set[threading.Thread] = set()
+        self._n_idle = 0
+        self._closed = False
+
+    @cached_property
+    def most(self) -> int:
+        """Maximum number of workers."""
+        from joblib import cpu_count  # Respects the limits of containers; slow to import.
+
+        return cpu_count() - 1 if self._given is None else self._given
+
+    @property
+    def n_bytes(self) -> float:
+        """The approximate memory of the workers."""
+        return _WORKER_BYTES * len(self._workers)
+
+    def submit(self, orders: Sequence[_Order]) -> None:
+        """Add chains to the queue."""
+        with self._changed:
+            self._closed = False
+            self._waiting += orders
+            self._changed.notify(len(orders))
+            missing = min(len(self._waiting) - self._n_idle, self.most - len(self._workers))
+            for _ in range(missing):
+                thread = threading.Thread(target=self._serve, name="fmviz-chains", daemon=True)
+                self._workers.add(thread)
+                thread.start()
+
+    def withdraw(self, results: SimpleQueue[Any]) -> _Order | None:
+        """Remove the first chain of a plan that no worker has begun from the queue, and return it."""
+        with self._changed:
+            order = next((order for order in self._waiting if order.results is results), None)
+            if order is not None:
+                self._waiting.remove(order)
+            return order
+
+    def cancel(self, orders: Sequence[_Order]) -> None:
+        """Remove chains from the queue, and stop those that workers have begun."""
+        with self._changed:
+            for order in orders:
+                order.cancelled = True
+                if order.worker is not None:
+                    with suppress(OSError):
+                        order.worker.send_bytes(_STOP)
+            self._waiting = deque(order for order in self._waiting if not order.cancelled)
+
+    def close(self) -> None:
+        """End the workers after their present chains; the next chain starts another one."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _next(self) -> _Order | None:
+        """Return the next chain for a worker, or None to end it."""
+        with self._changed:
+            self._n_idle += 1
+            self._changed.wait_for(lambda: self._waiting or self._closed, _IDLE_SECONDS)
+            self._n_idle -= 1
+            if self._waiting and not self._closed:
+                return self._waiting.popleft()
+            self._workers.discard(threading.current_thread())
+            return None
+
+    def _serve(self) -> None:
+        """Pass chains to a worker, and their results to the plans."""
+        worker: Connection | None = None
+        while (order := self._next()) is not None:
+            error: Exception | None = LostWorkerError(LOST)
+            for _ in range(2):
+                try:
+                    message = pickle.dumps(order.chain)
+                    worker = worker or _started(order.chain)
+                    error = self._pass(order, message, worker)
+                    break
+                except (EOFError, OSError):
+                    worker = None
+                except Exception as failure:  # A chain or a result that cannot be pickled.
+                    worker, error = None, failure
+                    break
+            order.results.put((order.index, True, error))
+        if worker is not None:
+            worker.close()
+
+    def _pass(self, order: _Order, message: bytes, worker: Connection) -> Exception | None:
+        """Pass a chain to a worker and its new results to the plan; return the error that ended it."""
+        try:
+            with self._changed:
+                if order.cancelled:
+                    return None
+                order.worker = worker
+                worker.send_bytes(message)
+            for n in count():
+                ended, result = worker.recv()
+                if ended:
+                    return result
+                # The worker may repeat the chain of one that has died.
+                if n == order.n_sent:
+                    order.results.put((order.index, False, result))
+                    order.n_sent += 1
+        finally:
+            with self._changed:
+                order.worker = None
+        return None
+
+
+WORKERS = WorkerPool()
+"""The workers of this process."""
+
+
+def carry_out(
+    chains: Sequence[Chain],
+    should_stop: Callable[[], bool] = never,
     *,
     n_jobs: int = -1,
-    backend: str | None = "loky",
-) -> Generator[tuple[int, Result]]:
-    """Call `function`, importable by name, on every item; yield (index, result) on completion.
+    lost: Callable[[int], Any] | None = None,
+) -> Generator[tuple[int, Any]]:
+    """Carry out the chains of a plan in this process and in workers; yield (index of the chain, result).
 
-    Items start in order, on `n_jobs` workers, or one per core for -1. Each call has a single thread,
-    including matrix products and kernels. Closing the generator, or an exception in its consumer, ends the
-    workers; an exception in `function` propagates. ``lost(item)`` is the result for an item whose worker
-    died, for instance for lack of memory. `backend` is a joblib backend, or None for that of an enclosing
-    `joblib.parallel_config`.
+    The first chain starts in this process, the others wait for workers. When its own chain ends, this process
+    takes over the next that no worker has begun. Every result is computed with a single thread. Closing the
+    generator, or `should_stop`, stops the chains of this plan and no others.
+
+    Parameters
+    ----------
+    chains : sequence of callable
+        The chains, in order.
+    should_stop : callable
+        Polled by the chains, and between results.
+    n_jobs : int
+        The number of chains at a time: with -1, those of this process and of `WORKERS`.
+    lost : callable, optional
+        ``lost(index)`` is the result of a chain during which two workers have died.
+
+    Raises
+    ------
+    LostWorkerError
+        If two workers have died during the same chain, without `lost`.
+    Exception
+        The first exception in a chain.
     """
-    waiting = dict(enumerate(items))
-    while waiting:
-        started: list[int] = []
-        try:
-            for index, result in _results(function, dict(waiting), started, n_jobs, backend):
-                del waiting[index]
-                yield index, result
-        except BrokenProcessPool:
-            # One of the running items killed its process and thereby the pool. Run alone, it affects no
-            # other item.
-            for index in [i for i in started if i in waiting]:
-                item = waiting.pop(index)
-                try:
-                    yield from _results(function, {index: item}, [], 2, backend)
-                except BrokenProcessPool:
-                    yield index, lost(item)
+    results: SimpleQueue[tuple[int, bool, Any]] = SimpleQueue()
+    pool = WORKERS if n_jobs == -1 else WorkerPool(n_jobs - 1)
+    orders = [_Order(index, chain, results) for index, chain in enumerate(chains)]
 
+    def own() -> Generator[tuple[int, bool, Any]]:
+        order = next(iter(orders), None)
+        while order is not None:
+            with closing(_results(order.chain, should_stop)) as stream:
+                for result in stream:
+                    yield order.index, False, result
+            yield order.index, True, None
+            order = pool.withdraw(results)
 
-def _results(
-    function: Callable[[Item], Result],
-    tasks: dict[int, Item],
-    started: list[int],
-    n_jobs: int,
-    backend: str | None,
-) -> Generator[tuple[int, Result]]:
-    def calls() -> Iterator[Any]:
-        # joblib draws from here in its own threads.
-        for index, item in tasks.items():
-            started.append(index)
-            yield delayed(_on_one_thread)(function, index, item, os.getpid())
-
-    own: dict[str, Any] = {}
-    if backend == "loky":
-        own = {"inner_max_num_threads": 1, "initializer": _end_with, "initargs": (os.getpid(),)}
-    with nullcontext() if backend is None else parallel_config(backend, n_jobs=n_jobs, **own):
-        # Batches would delay finished results.
-        results = Parallel(n_jobs, return_as="generator_unordered", batch_size=1)(calls())
+    pool.submit(orders[1:])
+    n_open, entries = len(orders), own()
     try:
-        # Not `yield from`, which would forward a close outside the guard below.
-        for result in results:  # noqa: UP028
-            yield result
+        while n_open and not should_stop():
+            batch = [entry] if (entry := next(entries, None)) else []
+            if not batch:
+                with suppress(Empty):
+                    batch.append(results.get(timeout=_POLL_SECONDS))
+            batch += [results.get() for _ in range(results.qsize())]
+            for index, ended, result in batch:
+                n_open -= ended
+                if not ended:
+                    yield index, result
+                elif isinstance(result, LostWorkerError) and lost is not None:
+                    yield index, lost(index)
+                elif result is not None:
+                    raise result
     finally:
-        with warnings.catch_warnings():
-            # joblib warns about dropped results after an early close, which is intended.
-            warnings.filterwarnings("ignore", r"[\s\S]*tasks (have been|which were)", UserWarning)
-            results.close()
+        # Not by garbage collection, which may come while the lock of BLAS is taken.
+        entries.close()
+        pool.cancel(orders)
+        if pool is not WORKERS:
+            pool.close()
+
+
+def _results(chain: Chain, should_stop: Callable[[], bool]) -> Generator[Any]:
+    """Yield the results of a chain, each computed with a single thread, and none that was stopped."""
+
+    def results() -> Generator[Any]:
+        for result in chain(should_stop):
+            if should_stop():
+                return
+            yield result
+
+    return each_on_one_thread(results())
+
+
+def completed(chain: Chain) -> list[Any]:
+    """Return the results of a chain, computed with a single thread."""
+    return [*_results(chain, never)]
+
+
+# ---------------------------------------------------------------------------------------------- the processes
+
+
+def _environment() -> dict[str, str]:
+    return dict(os.environ) | _ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+_server = ForkServer(f"{__name__}.serve_chains", _environment)
+
+
+def _started(chain: Chain) -> Connection:
+    """Start a worker, and return the connection to it."""
+    if FORKS:
+        return Connection(_server.connect(getattr(chain, "func", chain)).detach())
+    ours, theirs = multiprocessing.Pipe()
+    # The new process would import the main module: a program without a guard, or a page.
+    main, blank = sys.modules["__main__"], ModuleType("__main__")
+    sys.modules["__main__"] = blank
+    try:
+        context = multiprocessing.get_context("spawn")
+        context.Process(target=_carry_out_all, args=(theirs,), daemon=True).start()
+    finally:
+        if sys.modules["__main__"] is blank:
+            sys.modules["__main__"] = main
+        theirs.close()
+    return ours
+
+
+def serve_chains(descriptor: int) -> None:
+    """Carry out the chains that come from a connection, in a process of the fork server."""
+    _carry_out_all(Connection(descriptor))
+
+
+def _carry_out_all(connection: Connection) -> None:
+    """Carry out the chains that come from a connection until it is closed; any message stops a chain."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with connection, suppress(EOFError, OSError):
+        while True:
+            if (message := connection.recv_bytes()) == _STOP:
+                continue  # Of a chain that had just ended.
+            error = None
+            try:
+                for result in _results(pickle.loads(message), connection.poll):
+                    connection.send((False, result))
+            except Exception as failure:
+                error = _portable(failure)
+            connection.send((True, error))
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an exception that can be pickled, with its traceback as a note."""
+    message, details = in_words(error)
+    try:
+        if details:
+            error.add_note(details)
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(message)
+    return error
 
 
 def checked_jobs(n_jobs: int) -> int:
@@ -92,32 +330,3 @@ def checked_jobs(n_jobs: int) -> int:
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or (n_jobs < 1 and n_jobs != -1):
         raise ValueError(f"n_jobs = {n_jobs!r}; give a positive number of workers, or -1 for one per core.")
     return n_jobs
-
-
-def _end_with(home: int) -> None:
-    """Make this worker end soon after its parent process."""
-
-    def watch() -> None:
-        while os.getppid() == home:
-            time.sleep(_WATCH_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="fmviz-parent", daemon=True).start()
-
-
-@cache
-def _settle() -> None:
-    # A worker collects garbage every second; exclude imported objects from it.
-    gc.collect()
-    gc.freeze()
-
-
-def _on_one_thread(
-    function: Callable[[Item], Result], index: int, item: Item, home: int
-) -> tuple[int, Result]:
-    # Local workers start with one thread; other backends, and this process, do not.
-    with one_thread():
-        result = function(item)
-    if os.getpid() != home:
-        _settle()
-    return index, result

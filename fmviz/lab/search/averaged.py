@@ -52,8 +52,8 @@ def averaged(
 ) -> Generator[Message, None, Posterior | None]:
     """Return samples of machines with the rank and training rows of a run, or None if impossible.
 
-    Each output has a machine, and all features share one prior: where a column is a single feature, a prior of
-    its own does not shrink it. Yields a `Message` after every sample; `should_stop` ends early with None.
+    Each output has a machine, and all features share one prior: a prior per column does not shrink columns of
+    a single feature. Yields a `Message` after every sample; `should_stop` ends early with None.
     """
     problem = prepared.problem
     if not can_be_averaged(problem):

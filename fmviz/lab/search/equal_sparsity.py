@@ -17,10 +17,10 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._flat_problem import Joint
+from fmviz.lab.background.workers import carry_out
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run, truth_of
-from fmviz.lab.search.strength_path import in_rounds
 from fmviz.metrics import SUPPORT_F1, Metric
 from fmviz.paths import accepted_range, choose, search_lambda
 
@@ -101,7 +101,7 @@ def at_equal_sparsity(
 ) -> Iterator[SearchFit]:
     """Find for every regularizer the weakest λ that leaves about `target` interactions, and measure it there.
 
-    Two searches run at a time, seed by seed.
+    The searches, in the order of the seeds, run in this process and its workers.
 
     Parameters
     ----------
@@ -129,15 +129,20 @@ def at_equal_sparsity(
     ValueError
         If a regularizer is incompatible with model and loss.
     """
-    for seed in range(experiment.seed, experiment.seed + seeds):
-        own = replace(experiment, seed=seed, solver="auto")
-        runs = [Run.prepare(replace(own, regularizer=PENALTIES[name])) for name in regularizers]
-        streams = [_compared(run, at_number(run, target, accept, should_stop), should_stop) for run in runs]
-        yield from in_rounds(streams, should_stop)
+    searches = [
+        replace(experiment, seed=seed, solver="auto", regularizer=PENALTIES[name])
+        for seed in range(experiment.seed, experiment.seed + seeds)
+        for name in regularizers
+    ]
+    for _, fit in carry_out([partial(_compared, own, target, accept) for own in searches], should_stop):
+        yield fit
 
 
-def _compared(run: Run, fits: Iterator[SearchFit], should_stop: Callable[[], bool]) -> Iterator[SearchFit]:
-    for fit in fits:
+def _compared(
+    experiment: Experiment, target: int, accept: tuple[int, int] | None, should_stop: Callable[[], bool]
+) -> Iterator[SearchFit]:
+    run = Run.prepare(experiment)
+    for fit in at_number(run, target, accept, should_stop):
         if fit.parameters is not None:
             free = run.problem.at(lambda_sparse=0.0)
             each = free.by_machine(partial(refitted, should_stop=should_stop), fit.parameters)

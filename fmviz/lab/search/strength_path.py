@@ -8,8 +8,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import Any, Literal, TypeVar
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from fmviz.engine.fit import Budget, never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Formulation
+from fmviz.lab.background.workers import carry_out
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.experiment import Experiment, name_of, suggested
 from fmviz.lab.interpretation.threshold import emptying_strength, lambda_max
@@ -27,8 +28,6 @@ from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.metrics import COLUMNS, Metric
 from fmviz.paths import Order, iterate_path, iterate_selection, onwards, walk
 from fmviz.paths.path import FALL, path_solver
-
-_Fit = TypeVar("_Fit")
 
 METHODS = tuple(
     name
@@ -156,7 +155,7 @@ class PathFit:
 def trace(
     plan: PathPlan, should_stop: Callable[[], bool] = never, known: Sequence[PathFit] = ()
 ) -> Iterator[PathFit]:
-    """Fit all paths of a plan, two at a time, and yield every fit on completion.
+    """Fit all paths of a plan, in this process and its workers, and yield every fit on completion.
 
     Parameters
     ----------
@@ -176,15 +175,8 @@ def trace(
     there = {fit.experiment.regularizer.name for fit in known}
     kept = plan.total * plan.base.rank * load_dataset(plan.base.dataset).X.shape[1] <= MOST_NUMBERS
     names = [name for name in plan.regularizers if name not in there]
-    yield from in_rounds([_path(plan, name, kept, should_stop) for name in names], should_stop)
-
-
-def in_rounds(streams: Sequence[Iterator[_Fit]], should_stop: Callable[[], bool]) -> Iterator[_Fit]:
-    """Interleave several iterators, one item each per round; polls `should_stop` after each item."""
-    for fits in zip_longest(*streams):
-        if should_stop():
-            return
-        yield from (fit for fit in fits if fit is not None)
+    for _, fit in carry_out([partial(_path, plan, name, kept) for name in names], should_stop):
+        yield fit
 
 
 def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:

@@ -6,17 +6,16 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pandas as pd
-from joblib import cpu_count
 
 from fmviz.engine.fit import Budget, never
 from fmviz.engine.penalties import ALL_PENALTIES
-from fmviz.lab.background.workers import stream
+from fmviz.lab.background import workers
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import LOST, attempt
 from fmviz.lab.runner import Run, dataset_of
@@ -110,22 +109,23 @@ def carry_out(
     cells = [plan.cells[i] for i in todo]
     if not cells or should_stop():
         return
-    if dask is None:
-        n_jobs = cpu_count() if n_jobs == -1 else n_jobs
-        if n_jobs > 1:
+    chains = [partial(_fit, cell) for cell in cells]
+    if dask is not None:
+        ends = _on_cluster(dask, chains)
+    else:
+        if n_jobs != 1:
             compile_kernels(cells)
-    with nullcontext("loky") if dask is None else _cluster(dask) as backend:
-        ends = stream(_fit, cells, _lost, n_jobs=-1 if dask else n_jobs, backend=backend)
-        # Closed here, not by garbage collection: closing ends the workers.
-        with closing(ends):
-            for i, end in ends:
-                # One transaction: if the process is killed, a run is stored completely or not at all.
-                with store.database.write():
-                    name = store.begin(cells[i], origin="sweep", sweep=sweep)
-                    store.grow(name, end)
-                yield Fitted(todo[i], store.get(name), fresh=True)
-                if should_stop():
-                    return
+        ends = workers.carry_out(chains, should_stop, n_jobs=n_jobs, lost=_lost)
+    # Closed here, not by garbage collection: closing stops the fits.
+    with closing(ends):
+        for i, end in ends:
+            # One transaction: if the process is killed, a run is stored completely or not at all.
+            with store.database.write():
+                name = store.begin(cells[i], origin="sweep", sweep=sweep)
+                store.grow(name, end)
+            yield Fitted(todo[i], store.get(name), fresh=True)
+            if should_stop():
+                return
 
 
 def results(plan: SweepPlan, store: RunStore) -> dict[int, StoredRun]:
@@ -142,18 +142,18 @@ def results(plan: SweepPlan, store: RunStore) -> dict[int, StoredRun]:
     return known
 
 
-def _fit(experiment: Experiment) -> Growth:
-    """Fit in a worker; errors are returned, not raised."""
-    end, message, details = attempt(partial(_completed, experiment))
-    return Growth(status=FAILED, message=message, details=details) if end is None else end
+def _fit(experiment: Experiment, should_stop: Callable[[], bool] = never) -> Iterator[Growth]:
+    """Yield the result of a cell; errors are results."""
+    end, message, details = attempt(partial(_completed, experiment, should_stop))
+    yield Growth(status=FAILED, message=message, details=details) if end is None else end
 
 
-def _completed(experiment: Experiment) -> Growth:
+def _completed(experiment: Experiment, should_stop: Callable[[], bool] = never) -> Growth:
     run = Run.prepare(experiment)
     every = max(1, -(-experiment.max_epochs // _TRACE_RECORDS))
     budget = Budget(experiment.max_epochs, None, experiment.tol, report_every=every, certify_every=10**9)
     records = []
-    for snapshot in run.stream(budget, never):
+    for snapshot in run.stream(budget, should_stop):
         last = snapshot
         metrics = run.measure(snapshot.parameters) if snapshot.status is not None else {}
         records.append(replace(snapshot, metrics=metrics).record())
@@ -168,7 +168,7 @@ def _completed(experiment: Experiment) -> Growth:
     )
 
 
-def _lost(_: Experiment) -> Growth:
+def _lost(_: int) -> Growth:
     return Growth(status=FAILED, message=LOST)
 
 
@@ -187,11 +187,10 @@ def compile_kernels(experiments: Iterable[Experiment]) -> None:
                 Run.prepare(replace(experiment, max_epochs=1)).end()
 
 
-@contextmanager
-def _cluster(address: str) -> Iterator[None]:
-    """Make joblib use a Dask cluster."""
+def _on_cluster(address: str, chains: Sequence[workers.Chain]) -> Generator[tuple[int, Growth]]:
+    """Carry out chains on a Dask cluster; yield (index of the chain, result)."""
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker, as_completed
         from distributed.comm import parse_address, parse_host_port
         from distributed.comm.registry import get_backend
     except ImportError:
@@ -199,8 +198,6 @@ def _cluster(address: str) -> Iterator[None]:
             "A Dask cluster needs the package distributed; install it with `pip install distributed`, or "
             "omit the scheduler to use local cores."
         ) from None
-    from joblib import parallel_config
-
     try:
         # A client with an invalid address cannot be closed.
         scheme, where = parse_address(address)
@@ -212,11 +209,16 @@ def _cluster(address: str) -> Iterator[None]:
             f"The Dask scheduler {address!r} cannot be reached ({error}). Start one with `dask scheduler`, "
             "and give the address it prints, for instance tcp://127.0.0.1:8786."
         ) from None
-    try:
-        with client.as_current(), parallel_config("dask", client=client):
-            yield
-    finally:
-        client.close()
+    with client:
+        futures = {client.submit(workers.completed, chain): index for index, chain in enumerate(chains)}
+        for future in as_completed([*futures], loop=client.loop):
+            index = futures.pop(future)
+            try:
+                results = future.result()
+            except KilledWorker:
+                results = [_lost(index)]
+            for result in results:
+                yield index, result
 
 
 def method_name(method: dict[str, object]) -> str:
