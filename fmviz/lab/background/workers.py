@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from fmviz.engine.blas import each_on_one_thread
-from fmviz.engine.drive import never
+from fmviz.engine.fit import never
 from fmviz.lab.failure import LOST, in_words
 from fmviz.lab.forking import FORKS, ForkServer
 
