@@ -36,7 +36,7 @@ _CURVES = 6
 _FEWEST_ROWS = 5
 # Neighbours of the largest cell join its sentence from this share of its effect.
 _ALIKE = 0.5
-_NAMED = 3
+_NAMED = 6
 _WORKING, _WEEKEND = {"Mon", "Tue", "Wed", "Thu", "Fri"}, {"Sat", "Sun"}
 _PREPOSITIONS = {"year": "in", "month": "in", "weekday": "on", "hour": "at", "trend": "on"}
 _EPOCH = pd.Timestamp("2000-01-01")
