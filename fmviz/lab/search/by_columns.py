@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.fit import never
+from fmviz.engine.fit import Budget, Fit, never
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
@@ -105,28 +106,23 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
     wording = Wording(Attributes(run.dataset), run.experiment.loss.name)
     scale, unit = wording.scale, wording.unit
     if wording.log_odds:
-        unit = f"log-odds of {wording.positive}"
-        scale = LOG_ODDS if len(machine.P) > 1 else 1.0
+        scale, unit = LOG_ODDS if len(machine.P) > 1 else 1.0, f"log-odds of {wording.positive}"
     # Successive samples are correlated: half of them suffice.
     return Effects(machine[::2], run.problem.design.matrix, run.dataset.columns, scale, unit)
 
 
 def baselines(run: Run, machine: Posterior) -> tuple[dict[str, Any], ...]:
     """Return the errors of a constant, of columns without pairs, and of the machine on held-out rows."""
-    from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
-
-    loss = run.problem.loss
     if run.validation is None:
         return ()
-    (design, y), binary = run.validation, machine.binary
-    counts = PoissonRegressor(alpha=1.0 / run.problem.y.size, max_iter=300)
-    linear: Any = LogisticRegression(max_iter=300) if binary else counts if loss.log_link else Ridge()
-    linear.fit(run.problem.design.matrix, run.problem.y)
-    alone = (linear.decision_function if binary else linear.predict)(design.matrix)
-    constant = loss.score(run.problem.y.mean())
+    (design, y), loss, trained = run.validation, run.problem.loss, run.problem.target
+    # A linear model with ½‖w‖² beside the sum of the losses.
+    alone = Problem.build(run.problem.design, trained, loss=loss, rank=0, lambda_w=0.5 / trained.values.size)
+    end = Fit.of(alone, budget=Budget(1_000, _SECONDS, 1e-6, report_every=None)).end()
+    constant = "the most frequent class" if machine.binary else "the mean"
     known = {
-        "the most frequent class" if binary else "the mean": np.full(y.size, constant),
-        "columns without pairs": np.log(alone) if loss.log_link else alone,
+        constant: np.full(y.size, loss.score(trained.values.mean())),
+        "columns without pairs": alone.model.scores(design, end.parameters),
         "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
     groups, target, rows = run.row_groups[1], Target.of(y), []
