@@ -11,10 +11,11 @@ from by_name import iterate
 
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.fit import Budget
-from fmviz.engine.losses import LOSSES
+from fmviz.engine.losses import Loss, get_loss
 from fmviz.engine.parameters import Parameters
 
 STORAGES = ("dense", "sparse", "binary")
+NUMBERS = (-3.0, -1.0, 0.0, 0.5, 1.0, 2.5, 7.5)
 
 
 def table(storage: str = "dense", n: int = 14, d: int = 5, seed: int = 0, share: float = 0.6) -> np.ndarray:
@@ -40,11 +41,19 @@ def pairs(n: int = 40, seed: int = 0) -> np.ndarray:
     return X
 
 
-def target(y: np.ndarray, loss: str) -> np.ndarray:
-    """Return y, its signs where the loss wants labels, or counts where it wants those."""
-    if LOSSES[loss].log_link:
-        return np.floor(2.0 * np.abs(y)) + np.arange(len(y)) % 3
-    return np.where(y > 0, 1.0, -1.0) if LOSSES[loss].task == "binary" else y
+def targets_of(loss: Loss) -> np.ndarray:
+    """Return numbers, in ascending order, that the loss accepts as targets."""
+    numbers = np.array([y for y in NUMBERS if loss.why_not_target(np.array([y])) is None])
+    assert numbers.size, f"{loss!r} accepts none of {NUMBERS}: add some that it does to tests/small_data.py."
+    return numbers
+
+
+def target(y: np.ndarray, loss: str | Loss) -> np.ndarray:
+    """Return y if the loss accepts it, otherwise the nearest of `targets_of` to each number."""
+    if (chosen := get_loss(loss)).why_not_target(y) is None:
+        return y
+    numbers = targets_of(chosen)
+    return numbers[np.abs(y[..., None] - numbers).argmin(axis=-1)]
 
 
 def some_zeros(start: Parameters, linear: bool = True, bias: bool = True, seed: int = 1) -> Parameters:

@@ -97,7 +97,9 @@ def test_predictions_are_means_and_other_targets_are_refused():
         fmviz.FactorizationMachineClassifier(loss="poisson").fit(X, np.arange(200) % 3)
     with pytest.raises(ValueError, match="needs labels -1 and"):
         build_problem(X, y, loss="logistic")
-    assert "has classes" in Experiment(dataset="monks1", loss="poisson").why_not()
+    reason = Experiment(dataset="monks1", loss="poisson").why_not()
+    assert f"loss needs {fmviz.losses.Poisson.needs}, but " in reason
+    assert "has classes" in reason
 
 
 def test_runs_take_counts_unscaled():

@@ -55,7 +55,7 @@ def test_the_readme_counts_what_is_registered():
         (len(fmviz.list_solvers()), "solvers"),
         (len(fmviz.list_models()), "models"),
     ):
-        assert re.search(rf"\b{count} {noun}\b", text), f"{count} {noun}"
+        assert re.search(rf"\b{count} {noun}\b", text), f"There are now {count} {noun}: change README.md."
 
 
 def test_the_readme_states_the_speeds_measured():

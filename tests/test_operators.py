@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+
 import numpy as np
 import pytest
 
@@ -10,7 +13,8 @@ import fmviz
 
 def test_public_names_are_there():
     for name in fmviz.__all__:
-        assert getattr(fmviz, name) is not None
+        value = getattr(fmviz, name)
+        assert not inspect.ismodule(value) or importlib.import_module(f"fmviz.{name}") is value
     assert set(fmviz.__all__) <= set(dir(fmviz))
     with pytest.raises(AttributeError):
         _ = fmviz.nothing

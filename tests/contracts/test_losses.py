@@ -10,6 +10,7 @@ import pytest
 from by_name import SMOOTH, iterate
 from oracles import slow_fm
 from oracles.generic_convex import generic_optimum
+from small_data import targets_of
 
 import fmviz
 from fmviz.engine import _jit
@@ -31,17 +32,10 @@ from fmviz.engine.solvers import SOLVERS
 OTHERS = [QuantileHuber(0.2, 0.3), SquaredExcess(0.3), SquaredSlack(0.7)]
 
 
-def labels_of(loss: Loss) -> tuple[float, ...]:
-    """Return some targets that the loss accepts."""
-    if loss.log_link:
-        return 0.0, 1.0, 7.5
-    return (-1.0, 1.0) if loss.task == "binary" else (-3.0, 0.0, 2.5)
-
-
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_value_and_slopes_are_the_formulae(loss):
     f = np.linspace(-4, 4, 81) + 0.0123
-    for y in labels_of(loss):
+    for y in targets_of(loss):
         target = np.full_like(f, y)
         assert loss.value(f, target) == pytest.approx(slow_fm.LOSS[loss.name](f, target))
         assert loss.derivative(f, target) == pytest.approx(slow_fm.SLOPE[loss.name](f, target))
@@ -51,7 +45,7 @@ def test_value_and_slopes_are_the_formulae(loss):
 @pytest.mark.parametrize("loss", [*LOSSES.values(), Huber(0.8), *OTHERS], ids=repr)
 def test_slope_is_the_finite_difference(loss):
     f, h = np.linspace(-3, 3, 61) + 0.0171, 1e-6
-    for y in labels_of(loss):
+    for y in targets_of(loss):
         target = np.full_like(f, y)
         rise = loss.value(f + h, target) - loss.value(f - h, target)
         assert loss.derivative(f, target) == pytest.approx(rise / (2 * h), abs=1e-7)
@@ -62,7 +56,7 @@ def test_slope_is_the_finite_difference(loss):
 @pytest.mark.parametrize("loss", [*SMOOTH.values(), SquaredExcess(0.3), SquaredSlack(0.7)], ids=repr)
 def test_mu_bounds_the_bend_or_the_bend_is_convex(loss):
     f = np.linspace(-20, 20, 4001)
-    for y in labels_of(loss):
+    for y in targets_of(loss):
         if loss.mu() is None:
             bend = loss.second(f, np.full_like(f, y))
             assert (bend > 0.0).all()
@@ -92,7 +86,7 @@ def test_the_quantile_huber_loss_agrees_with_a_generic_solver_and_finds_the_quan
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_extreme_margins_stay_finite(loss):
     f = np.array([-1e150, -800.0, -40.0, 40.0, 800.0, 1e150])
-    for y in labels_of(loss):
+    for y in targets_of(loss):
         for function in (loss.value, loss.derivative, loss.second):
             assert np.isfinite(function(f, np.full_like(f, y))).all()
     if loss.name == "logistic":
@@ -350,7 +344,7 @@ def test_tangents_touch_the_smoothed_loss_and_lie_nowhere_below_it(loss, delta, 
 def test_the_smoothed_loss_has_the_slope_and_the_conjugate_of_its_formula(loss):
     f, h = np.linspace(-3, 3, 61) + 0.0171, 1e-7
     smooth = Smoothed(loss, 0.4)
-    for y in labels_of(loss):
+    for y in targets_of(loss):
         target = np.full_like(f, y)
         rise = (smooth.value(f + h, target) - smooth.value(f - h, target)) / (2 * h)
         slope = smooth.derivative(f, target)

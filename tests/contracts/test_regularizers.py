@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import pytest
 from numba import config
-from oracles import slow_fm
 from oracles.generic_convex import generic_prox
+from oracles.slow_fm import omega
 from oracles.views import assert_along_entries, assert_along_rows
 
 import fmviz
@@ -17,7 +21,6 @@ from fmviz.engine.penalties import (
     L1,
     L2,
     L21,
-    MCP,
     PENALTIES,
     TI,
     ElasticNet,
@@ -29,28 +32,38 @@ from fmviz.engine.penalties import (
     PowerTI,
     get_penalty,
 )
+from fmviz.engine.settings import ParamSpec
 
 # Python without compilation is a thousand times slower.
 TRIALS = 30 if config.DISABLE_JIT else 1000
-READINGS: list[Penalty] = [
-    *[penalty for name, penalty in PENALTIES.items() if not name.endswith("_power")],
-    TI(axis="rows"),
-    PowerTI(3, axis="rows"),
-    *[PowerTI(m) for m in range(2, 9)],
-    *[PowerCS(m) for m in range(2, 9)],
-    *[ElasticNet(rho) for rho in (0.0, 0.1, 0.9, 1.0)],
-    *[MCP(gamma) for gamma in (0.1, 30.0)],
-]
+
+
+def values_of(parameter: ParamSpec) -> Iterable[Any]:
+    """Return values to test: of a choice all, of numbers few; groups of features have tests of their own."""
+    if parameter.kind == "int":
+        return range(parameter.low, min(parameter.high, 8) + 1)
+    if parameter.kind == "float":
+        ends = () if parameter.log else (parameter.low, parameter.high)
+        near = parameter.default * np.array([0.1, 1.8, 30.0])
+        return sorted({*ends, *np.clip(near, parameter.low, parameter.high).tolist()})
+    assert parameter.choices or parameter.kind == "list", f"Add values of a {parameter.kind} to values_of."
+    return parameter.choices
+
+
+READINGS: list[Penalty] = list(
+    dict.fromkeys(
+        reading
+        for penalty in PENALTIES.values()
+        for reading in (
+            penalty,
+            *(replace(penalty, **{p.name: value}) for p in penalty.params for value in values_of(p)),
+        )
+    )
+)
+"""All penalties, with the default and other values of each parameter."""
 # What has no exact operator says so, and keeps the contract of tests/contracts/test_inexact.py instead.
 EXACT = [penalty for penalty in READINGS if penalty.exact_prox]
 SEPARABLE = [penalty for penalty in READINGS if penalty.separable]
-
-
-def omega(penalty: Penalty, P: np.ndarray) -> float:
-    if penalty == TI(axis="rows"):
-        return slow_fm.omega("ti_rows", P)
-    given = penalty.settings if penalty.name.endswith(("_power", "elastic_net", "mcp", "group")) else {}
-    return slow_fm.omega(penalty.name, P, **given)
 
 
 def random_matrix(rng: np.random.Generator, trial: int) -> np.ndarray:
@@ -176,7 +189,10 @@ def test_entry_view_is_omega_along_an_entry(penalty, rng):
 
 def test_penalties_of_one_form_share_their_compiled_kernels():
     entries, rows = (TI(), OmegaTI(), L1(), L2(), ElasticNet(0.3)), (CS(), OmegaCS(), L21())
-    assert (MCP(2.0).entry, MCP(2.0).row) == (MCP().entry, MCP().row)
+    views = attrgetter("entry", "row", "matrix")
+    for penalty in READINGS:
+        if all(parameter.kind == "float" for parameter in penalty.params):
+            assert views(penalty) == views(PENALTIES[penalty.name])
     assert len({penalty.entry for penalty in entries}) == 1
     assert len({penalty.row for penalty in entries}) == 1
     assert len({penalty.row for penalty in rows}) == 1

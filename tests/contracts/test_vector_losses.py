@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small_data import differences
+from small_data import differences, target
 
 from fmviz.engine.losses import LOSSES, VECTOR_LOSSES, Separate, loss_of_outputs, vector
 from fmviz.engine.target import Target
@@ -12,7 +12,7 @@ from fmviz.engine.target import Target
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradients_agree_with_finite_differences_and_blocks_with_the_whole(name, rng):
-    F, Y = rng.normal(size=(5, 3)), rng.choice((-1.0, 1.0), size=(5, 3))
+    F, Y = rng.normal(size=(5, 3)), target(rng.choice((-1.0, 1.0), size=(5, 3)), name)
     loss = Separate(LOSSES[name])
     value, gradient = loss.value_and_gradient(F, Y)
     assert value.shape == (5,)
@@ -64,9 +64,9 @@ def test_losses_take_the_form_that_the_target_asks_for():
     assert loss_of_outputs(LOSSES["logistic"], classes) == VECTOR_LOSSES["multiclass_logistic"]
     assert loss_of_outputs(LOSSES["squared"], numbers) == Separate(LOSSES["squared"])
     assert loss_of_outputs(LOSSES["squared"], Target.of([0.5, 1.0])) == LOSSES["squared"]
-    for loss, target in ((LOSSES["huber"], classes), (VECTOR_LOSSES["smoothed_hinge"], numbers)):
+    for loss, values in ((LOSSES["huber"], classes), (VECTOR_LOSSES["smoothed_hinge"], numbers)):
         with pytest.raises(ValueError, match="choose"):
-            loss_of_outputs(loss, target)
+            loss_of_outputs(loss, values)
 
 
 @pytest.mark.needs_jit

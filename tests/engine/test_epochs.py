@@ -66,13 +66,13 @@ def begin(d: int = 5, linear: bool = True, bias: bool = True) -> Parameters:
 
 def oracle(problem, X, y, weights, solver, start, epochs, order="columns", **own):
     """Return P, w and the bias after each epoch."""
-    rows = problem.penalty.settings.get("axis") == "rows"
     same = {
         "loss": problem.loss.name,
-        "name": "ti_rows" if rows else problem.penalty.name,
+        "penalty": problem.penalty,
         "weights": weights,
+        "lam_p": problem.lambda_p,
+        "lam": problem.lambda_sparse,
     }
-    same |= {"lam_p": problem.lambda_p, "lam": problem.lambda_sparse}
     fitted = {"linear": problem.fit_linear, "bias": problem.fit_intercept, "lam_w": problem.lambda_w}
     P, w, b = start.P, start.w, start.intercept
     if solver in BATCH:
@@ -304,7 +304,14 @@ def test_safeguarded_epochs_equal_the_oracle(regularizer, solver, loss, eta0):
     problem = build_problem(
         sp.coo_array(X), y, loss=loss, regularizer=regularizer, sample_weight=weights, **strengths
     )
-    same = {"loss": loss, "name": regularizer, "lam_w": 0.04, "lam_p": 0.02, "lam": 0.05, "weights": weights}
+    same = {
+        "loss": loss,
+        "penalty": regularizer,
+        "lam_w": 0.04,
+        "lam_p": 0.02,
+        "lam": 0.05,
+        "weights": weights,
+    }
     batch, draw = batch_size(problem, 0) if solver.startswith("mb_") else 1, np.random.default_rng(4)
     deal = (lambda: draw.integers(0, n, n)) if "katyusha" in solver else (lambda: draw.permutation(n))
     orders = [deal() for _ in range(14)]

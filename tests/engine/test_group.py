@@ -42,7 +42,7 @@ def one_hot_problem(n: int = 80, **more) -> Problem:
 def test_forms_of_groups_are_one_penalty(groups, rng):
     penalty = Group(groups)
     P = rng.normal(size=(7, 3)) * 10.0 ** rng.integers(-150, 150)
-    assert penalty.value(P) == pytest.approx(slow_fm.omega("group", P, groups=COLUMNS), rel=1e-12)
+    assert penalty.value(P) == pytest.approx(slow_fm.omega(Group(COLUMNS), P), rel=1e-12)
     for strength in (0.0, 0.3, 1.0):
         strength *= np.abs(P).max()
         Q = fmviz.prox(penalty, P, strength)

@@ -140,7 +140,7 @@ def oracle_epoch(case, solver, problem, X, y, weights, at, draw, schedule, first
     if case in LIFTED:
         kernel, degree = params["kernel"], params["degree"]
         return *slow_lifted.coordinate_epoch(
-            kernel, degree, X, y, P, w, b, name=name, linear=linear, **same
+            kernel, degree, X, y, P, w, b, penalty=name, linear=linear, **same
         ), c
     if solver not in ("sgd", "psgd"):
         setting = slow_columns.Setting(blocks, X, y, loss, name, LAM_W, LAM_P, LAM, linear, linear, weights)

@@ -42,7 +42,7 @@ def test_objective_is_the_definition(loss, regularizer, weights):
             HERE.P,
             HERE.intercept,
             loss=loss,
-            name=regularizer,
+            penalty=regularizer,
             lam_w=0.1,
             lam_p=0.2,
             lam=0.3,

@@ -96,7 +96,7 @@ def test_many_epochs_equal_the_oracle(solver, regularizer, loss, order):
     of = problem(loss, regularizer, fit_linear=False, fit_intercept=False)
     method = started(of, solver, **({"order": order} if order else {}))
     P = method.parameters().P
-    settings = {"loss": loss, "name": regularizer, "lam_p": 0.01, "lam": 0.05}
+    settings = {"loss": loss, "penalty": regularizer, "lam_p": 0.01, "lam": 0.05}
     for epoch in range(8):
         method.epoch()
         if solver == "pbcd":

@@ -10,16 +10,11 @@ import fmviz
 from . import slow_fm
 
 
-def prox(name: str, P: np.ndarray, strength: float) -> np.ndarray:
-    """argmin ½‖Q − P‖² + strength·Ω(Q): operators have contracts of their own."""
-    return fmviz.prox(fmviz.penalties.TI(axis="rows") if name == "ti_rows" else name, P, strength)
-
-
 class Setting:
     """A problem as slow functions of θ = [P, w, b], where b is an array of one number."""
 
-    def __init__(self, X, y, *, loss, name, lam_w, lam_p, lam, linear=True, bias=True, weights=None):
-        self.X, self.y, self.loss, self.name = X, y, loss, name
+    def __init__(self, X, y, *, loss, penalty, lam_w, lam_p, lam, linear=True, bias=True, weights=None):
+        self.X, self.y, self.loss, self.omega = X, y, loss, penalty
         self.lam_w, self.lam_p, self.lam = lam_w, lam_p, lam
         self.linear, self.bias = linear, bias
         self.c = np.ones(y.size) if weights is None else weights / weights.mean()
@@ -30,7 +25,7 @@ class Setting:
 
     def penalty(self, theta):
         P, w, _ = theta
-        return self.lam_w * (w @ w) + self.lam_p * np.sum(P**2) + self.lam * slow_fm.omega(self.name, P)
+        return self.lam_w * (w @ w) + self.lam_p * np.sum(P**2) + self.lam * slow_fm.omega(self.omega, P)
 
     def objective(self, theta):
         return self.risk(theta) + self.penalty(theta)
@@ -42,10 +37,10 @@ class Setting:
         return [in_P, in_w * self.linear, np.array([in_b * self.bias])]
 
     def prox(self, theta, eta):
-        """[A] Eq. 28."""
+        """[A] Eq. 28; operators have contracts of their own."""
         P, w, b = theta
         scale = 1 + 2 * eta * self.lam_p
-        Q = prox(self.name, P / scale, eta * self.lam / scale)
+        Q = fmviz.prox(self.omega, P / scale, eta * self.lam / scale)
         return [Q, w / (1 + 2 * eta * self.lam_w) if self.linear else w, b]
 
 

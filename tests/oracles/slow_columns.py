@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fmviz.engine.penalties import PENALTIES
+
 from . import slow_fm, slow_kernels
 
 
@@ -92,7 +94,7 @@ def fitted_coefficients(blocks, X, y, P, w, b, coefficients, *, loss, lam_p):
         for s in range(c.size):
             h = slow_fm.MU[loss] * np.mean(Z[:, s] ** 2)
             g = np.mean(slow_fm.SLOPE[loss](b + X @ w + Z @ c, y) * Z[:, s])
-            c[s] = slow_fm.entry_step(c[s], g, h, 0.0, lam_p * (P[:, s] ** 2).sum())
+            c[s] = slow_fm.least([(0.0, 0.0, lam_p * (P[:, s] ** 2).sum())], c[s], g, h, 0.0, 1.0)
     return c
 
 
@@ -130,7 +132,7 @@ class Setting:
                 h = self.mu * np.mean(self.c * df**2)
                 t = self.lam * weight_of(self.name, self.order(s, P), P, j, s)
                 quad = 2 * self.lam_p * abs(coefficients[s]) + 2 * self.lam * (self.name == "l2")
-                P[j, s] = slow_fm.entry_step(P[j, s], g, h, quad, t)
+                P[j, s] = slow_fm.least([(0.0, 0.0, t)], P[j, s], g, h, quad, 1.0)
         return P, w, b
 
     def row_epoch(self, P, w, b, coefficients):
@@ -149,12 +151,7 @@ class Setting:
                 if h == 0:
                     continue
                 step = own[j] - (g + 2 * self.lam_p * own[j]) / h
-                if self.name in ("l1", "omega_ti"):
-                    t = np.array([weight_of(self.name, order, own, j, s) for s in range(k)]) * self.lam / h
-                    step = np.sign(step) * np.maximum(np.abs(step) - t, 0.0)
-                else:
-                    t = weight_of(self.name, order, own, j, 0) * self.lam / h
-                    size = np.linalg.norm(step)
-                    step = step * max(1 - t / size, 0.0) if size > 0 else step
-                P[j, list(columns)] = step
+                t = np.array([weight_of(self.name, order, own, j, s) for s in range(k)]) * self.lam / h
+                size = np.linalg.norm(step) if PENALTIES[self.name].row_wise else np.abs(step)
+                P[j, list(columns)] = step * np.maximum(1 - t / np.where(size > 0, size, 1.0), 0.0)
         return P, w, b

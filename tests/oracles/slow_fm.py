@@ -2,53 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from inspect import signature
+
 import numpy as np
 
+from fmviz.engine.losses import LOSSES
+from fmviz.engine.penalties import PENALTIES, Penalty, get_penalty
 
-def quantile_huber(f, y, tau=0.5, delta=0.1):
-    """Value, slope and bend of the pinball loss of y − f, its kink replaced by a parabola for |f − y| ≤ δ."""
-    high, inside = f > y, np.abs(f - y) <= delta
-    weight = np.where(high, 1.0 - tau, tau)
-    value = np.where(inside, (f - y) ** 2 / (2 * delta), np.abs(f - y) - delta / 2)
-    slope = np.where(inside, (f - y) / delta, np.where(high, 1.0, -1.0))
-    return weight * value, weight * slope, weight * inside / delta
-
-
-LOSS = {
-    "squared": lambda f, y: 0.5 * (f - y) ** 2,
-    "logistic": lambda f, y: np.logaddexp(0.0, -y * f),
-    "squared_hinge": lambda f, y: np.maximum(1.0 - y * f, 0.0) ** 2,
-    "huber": lambda f, y: np.where(np.abs(f - y) <= 1.0, 0.5 * (f - y) ** 2, np.abs(f - y) - 0.5),
-    "quantile_huber": lambda f, y: quantile_huber(f, y)[0],
-    "poisson": lambda f, y: np.exp(f) - y * f + (y * np.log(np.where(y > 0.0, y, 1.0)) - y),
-    "absolute": lambda f, y: np.abs(f - y),
-    "epsilon_insensitive": lambda f, y: np.maximum(np.abs(f - y) - 0.1, 0.0),
-    "capped": lambda f, y: np.minimum(np.maximum(np.abs(f - y) - 0.1, 0.0), 1.0),
-    "capped_hinge": lambda f, y: np.minimum(np.maximum(1.0 - y * f, 0.0), 2.0),
+FORMULAS = {
+    "squared": (lambda f, y: 0.5 * (f - y) ** 2, lambda f, y: f - y, lambda f, y: f * 0 + 1, 1.0),
+    "logistic": (
+        lambda f, y: np.logaddexp(0.0, -y * f),
+        lambda f, y: -y / (1.0 + np.exp(y * f)),
+        lambda f, y: 1.0 / (2.0 + np.exp(y * f) + np.exp(-y * f)),
+        0.25,
+    ),
+    "squared_hinge": (
+        lambda f, y: np.maximum(1.0 - y * f, 0.0) ** 2,
+        lambda f, y: -2.0 * y * np.maximum(1.0 - y * f, 0.0),
+        lambda f, y: 2.0 * (y * f < 1.0),
+        2.0,
+    ),
+    "huber": (
+        lambda f, y: np.where(np.abs(f - y) <= 1.0, 0.5 * (f - y) ** 2, np.abs(f - y) - 0.5),
+        lambda f, y: np.clip(f - y, -1.0, 1.0),
+        lambda f, y: 1.0 * (np.abs(f - y) <= 1.0),
+        1.0,
+    ),
+    "quantile_huber": (
+        lambda f, y: 0.5 * np.where(np.abs(f - y) <= 0.1, 5.0 * (f - y) ** 2, np.abs(f - y) - 0.05),
+        lambda f, y: 0.5 * np.clip(10.0 * (f - y), -1.0, 1.0),
+        lambda f, y: 5.0 * (np.abs(f - y) <= 0.1),
+        5.0,
+    ),
+    "poisson": (
+        lambda f, y: np.exp(np.minimum(f, 708.0)) - y * f + (y * np.log(np.where(y > 0.0, y, 1.0)) - y),
+        lambda f, y: np.exp(np.minimum(f, 708.0)) - y,
+        lambda f, y: np.exp(np.minimum(f, 708.0)),
+    ),
+    "absolute": (lambda f, y: np.abs(f - y), lambda f, y: np.sign(f - y), lambda f, y: f * 0),
+    "epsilon_insensitive": (
+        lambda f, y: np.maximum(np.abs(f - y) - 0.1, 0.0),
+        lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1),
+        lambda f, y: f * 0,
+    ),
+    "capped": (
+        lambda f, y: np.minimum(np.maximum(np.abs(f - y) - 0.1, 0.0), 1.0),
+        lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1) * (np.abs(f - y) <= 1.1),
+        lambda f, y: f * 0,
+    ),
+    "capped_hinge": (
+        lambda f, y: np.minimum(np.maximum(1.0 - y * f, 0.0), 2.0),
+        lambda f, y: -y * (y * f < 1.0) * (y * f >= -1.0),
+        lambda f, y: f * 0,
+    ),
 }
-SLOPE = {
-    "squared": lambda f, y: f - y,
-    "logistic": lambda f, y: -y / (1.0 + np.exp(y * f)),
-    "squared_hinge": lambda f, y: -2.0 * y * np.maximum(1.0 - y * f, 0.0),
-    "huber": lambda f, y: np.clip(f - y, -1.0, 1.0),
-    "quantile_huber": lambda f, y: quantile_huber(f, y)[1],
-    "poisson": lambda f, y: np.exp(f) - y,
-    "absolute": lambda f, y: np.sign(f - y),
-    "epsilon_insensitive": lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1),
-    "capped": lambda f, y: np.sign(f - y) * (np.abs(f - y) > 0.1) * (np.abs(f - y) <= 1.1),
-    "capped_hinge": lambda f, y: -y * (y * f < 1.0) * (y * f >= -1.0),
-}
-BEND = {
-    "squared": lambda f, y: np.ones_like(f),
-    "logistic": lambda f, y: 1.0 / (2.0 + np.exp(y * f) + np.exp(-y * f)),
-    "squared_hinge": lambda f, y: 2.0 * (y * f < 1.0),
-    "huber": lambda f, y: 1.0 * (np.abs(f - y) <= 1.0),
-    "quantile_huber": lambda f, y: quantile_huber(f, y)[2],
-    "poisson": lambda f, y: np.exp(f),
-} | dict.fromkeys(
-    ("absolute", "epsilon_insensitive", "capped", "capped_hinge"), lambda f, y: np.zeros_like(f)
-)
-MU = {"squared": 1.0, "logistic": 0.25, "squared_hinge": 2.0, "huber": 1.0, "quantile_huber": 5.0}
+"""Every loss with its default parameters: value, slope and bend in f, and μ if it has one."""
+LOSS, SLOPE, BEND = ({name: row[i] for name, row in FORMULAS.items()} for i in range(3))
+MU = {name: row[3] for name, row in FORMULAS.items() if len(row) > 3}
 
 
 def predict(X: np.ndarray, w: np.ndarray, P: np.ndarray, bias: float) -> np.ndarray:
@@ -60,45 +73,44 @@ def predict(X: np.ndarray, w: np.ndarray, P: np.ndarray, bias: float) -> np.ndar
     return f
 
 
-def omega(
-    name: str,
-    P: np.ndarray,
-    degree: int = 3,
-    axis: str = "columns",
-    rho: float = 0.5,
-    gamma: float = 1.0,
-    groups: tuple = (),
-) -> float:
-    """Every Ω from its definition, by loops; with the parameters of those that have some.
-
-    Groups are numbers of the features, or tuples of features; all others are by themselves.
-    """
-    d, k = P.shape
-    columns = [sum(abs(P[j, s]) for j in range(d)) for s in range(k)]
-    rows = [sum(abs(P[j, s]) for s in range(k)) for j in range(d)]
-    norms = [np.sqrt(sum(P[j, s] ** 2 for s in range(k))) for j in range(d)]
-    pairs = [(i, j) for i in range(d) for j in range(i)]
+def of_groups(P: np.ndarray, groups: tuple) -> float:
+    """Groups are numbers of the features, or tuples of features; all others are by themselves."""
+    d = len(P)
     if groups and not isinstance(groups[0], tuple):
         groups = tuple(tuple(j for j, g in enumerate(groups) if g == name) for name in set(groups))
     blocks = [*groups, *((j,) for j in range(d) if not any(j in g for g in groups))]
-    return {
-        "l2": lambda: sum(P[j, s] ** 2 for j in range(d) for s in range(k)),
-        "l1": lambda: sum(columns),
-        "elastic_net": lambda: rho * omega("l1", P) + (1 - rho) * omega("l2", P),
-        "mcp": lambda: sum(
-            abs(p) - p * p / (2 * gamma) if abs(p) < gamma else gamma / 2 for p in P.ravel().tolist()
-        ),
-        "l21": lambda: sum(norms),
-        "group": lambda: sum(np.sqrt(len(g) * sum(norms[j] ** 2 for j in g)) for g in blocks),
-        "ti": lambda: sum(size**2 for size in columns),
-        "ti_rows": lambda: sum(size**2 for size in rows),
-        "cs": lambda: sum(norms) ** 2,
-        "ti_power": lambda: sum(size**degree for size in (rows if axis == "rows" else columns)),
-        "cs_power": lambda: sum(norms) ** degree,
-        "omega_ti": lambda: sum(abs(P[i, s] * P[j, s]) for s in range(k) for i, j in pairs),
-        "omega_cs": lambda: sum(norms[i] * norms[j] for i, j in pairs),
-        "omega_star": lambda: sum(abs(sum(P[i, s] * P[j, s] for s in range(k))) for i, j in pairs),
-    }[name]()
+    return sum(np.sqrt(len(g)) * np.linalg.norm(P[list(g)]) for g in blocks)
+
+
+OMEGA = {
+    "l2": lambda P: (P**2).sum(),
+    "l1": lambda P: np.abs(P).sum(),
+    "elastic_net": lambda P, rho: rho * np.abs(P).sum() + (1 - rho) * (P**2).sum(),
+    "mcp": lambda P, gamma: sum(
+        abs(p) - p * p / (2 * gamma) if abs(p) < gamma else gamma / 2 for p in P.ravel().tolist()
+    ),
+    "l21": lambda P: np.linalg.norm(P, axis=1).sum(),
+    "group": of_groups,
+    "ti": lambda P, axis: (np.abs(P).sum(axis=int(axis == "rows")) ** 2).sum(),
+    "cs": lambda P: np.linalg.norm(P, axis=1).sum() ** 2,
+    "ti_power": lambda P, degree, axis: (np.abs(P).sum(axis=int(axis == "rows")) ** degree).sum(),
+    "cs_power": lambda P, degree: np.linalg.norm(P, axis=1).sum() ** degree,
+    "omega_ti": lambda P: sum(np.triu(np.abs(np.outer(p, p)), 1).sum() for p in P.T),
+    "omega_cs": lambda P: np.triu(np.outer(*2 * [np.linalg.norm(P, axis=1)]), 1).sum(),
+    "omega_star": lambda P, prox_steps, prox_step: np.triu(np.abs(P @ P.T), 1).sum(),
+}
+"""Every Ω as a function of P and of all parameters of the penalty, by the names that they have there."""
+for kind, components, table in (("FORMULAS", LOSSES, FORMULAS), ("OMEGA", PENALTIES, OMEGA)):
+    assert not (missing := components.keys() - table), f"Add {missing} to {kind} of tests/oracles/slow_fm.py."
+for name, formula in OMEGA.items():
+    arguments = ["P", *PENALTIES[name].settings]
+    assert arguments == [*signature(formula).parameters], f"OMEGA[{name!r}] has to take {arguments}."
+
+
+def omega(penalty: str | Penalty, P: np.ndarray) -> float:
+    """Ω from its definition, with the parameters of the penalty."""
+    penalty = get_penalty(penalty)
+    return OMEGA[penalty.name](P, **penalty.settings)
 
 
 def used_pairs(P: np.ndarray) -> int:
@@ -107,11 +119,11 @@ def used_pairs(P: np.ndarray) -> int:
     return sum(bool(((P[i] != 0) & (P[j] != 0)).any()) for i in range(d) for j in range(i))
 
 
-def objective(X, y, w, P, bias, *, loss, name, lam_w, lam_p, lam, weights=None) -> float:
+def objective(X, y, w, P, bias, *, loss, penalty, lam_w, lam_p, lam, weights=None) -> float:
     """The objective ([A] Eq. 2 with λΩ)."""
     c = np.ones(y.size) if weights is None else weights / weights.mean()
     risk = np.mean(c * LOSS[loss](predict(X, w, P, bias), y))
-    return risk + lam_w * (w @ w) + lam_p * np.sum(P**2) + lam * omega(name, P)
+    return risk + lam_w * (w @ w) + lam_p * np.sum(P**2) + lam * omega(penalty, P)
 
 
 def curved_step(step, p, df, c, f, y, loss):
@@ -170,42 +182,49 @@ def gradient(X, y, w, P, b, c, loss):
     return G, X.T @ slope, slope.sum()
 
 
-def quad_and_threshold(name: str, P: np.ndarray, j: int, s: int) -> tuple[float, float]:
-    """Ω as quad·p² + t·|p| in the entry (j, s)."""
-    column = np.abs(P[:, s]).sum() - abs(P[j, s])
-    row = np.abs(P[j]).sum() - abs(P[j, s])
-    return {
-        "l2": (1.0, 0.0),
-        "l1": (0.0, 1.0),
-        "elastic_net": (0.5, 0.5),
-        "ti": (1.0, 2 * column),
-        "ti_rows": (1.0, 2 * row),
-        "omega_ti": (0.0, column),
-    }[name]
+def pieces(value: Callable, low: float = 0.0, high: float = 64.0) -> list[tuple[float, ...]]:
+    """A function of q ≥ 0 by its parabolas a·q² + b·q + const: from which q on, a and b.
+
+    A range in which three values do not predict two more is halved, until no test ends in it.
+    """
+    width = high - low
+    at = low + width * np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+    v = np.array([value(q) for q in at])
+    a, b = 2 * (v[0] - 2 * v[2] + v[4]) / width**2, (v[4] - v[0]) / width
+    off = np.abs(v[1::2] - 0.5 * (v[:-2:2] + v[2::2]) + a * width**2 / 16).max()
+    if off <= 1e-13 * max(1.0, np.abs(v).max()) or width < 1e-6:
+        return [(low, a, b - a * (low + high))]
+    return pieces(value, low, at[2]) + pieces(value, at[2], high)
 
 
-def entry_step(p: float, g: float, h: float, quad: float, t: float) -> float:
-    """argmin over q of g(q − p) + ½h(q − p)² + ½quad·q² + t·|q|."""
-    z = h * p - g
-    return np.sign(z) * max(abs(z) - t, 0.0) / (h + quad) if h + quad > 0 else p * (t == 0)
+def least(parabolas: list[tuple[float, ...]], p: float, g: float, h: float, quad: float, lam: float) -> float:
+    """argmin over q of g(q − p) + ½h(q − p)² + ½quad·q² + lam·Ω, with Ω by its pieces in |q|.
+
+    It is the best of the minima of all pieces. Where all is flat, p stays.
+    """
+    low, a, b = np.array(parabolas).T
+    high, bend, slope = np.append(low[1:], 1e9), h + quad + 2 * lam * a, lam * b - abs(h * p - g)
+    if bend[-1] <= 0:
+        return 0.0 if lam * b[0] > 0 else p
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inner = np.where(bend > 0, np.clip(-slope / bend, low, high), high)
+    rises = [0.5 * bend * (x * x - low * low) + slope * (x - low) for x in (inner, high)]
+    values = np.append(0.0, rises[0] + np.append(0.0, np.cumsum(rises[1][:-1])))
+    return np.sign(h * p - g) * np.append(0.0, inner)[values.argmin()]
 
 
-def mcp_step(p: float, g: float, h: float, quad: float, strength: float) -> float:
-    """The same with strength·MCP, γ = 1, for t·|q|: the best of where its pieces are least and meet."""
+def pieces_along(penalty: Penalty, P: np.ndarray, j: int, unit: np.ndarray) -> list:
+    """The pieces of Ω where q·unit replaces the entries of p_j at which a unit vector is not 0."""
+    moved = P.copy()
 
     def value(q):
-        return (
-            g * (q - p)
-            + 0.5 * h * (q - p) ** 2
-            + 0.5 * quad * q**2
-            + strength * omega("mcp", np.array([[q]]))
-        )
+        moved[j] = np.where(unit, q * unit, P[j])
+        return omega(penalty, moved)
 
-    inner = np.clip(entry_step(p, g, h, quad - strength, strength), -1.0, 1.0)
-    return min((entry_step(p, g, h, quad, 0.0), inner, 0.0, -1.0, 1.0), key=value)
+    return pieces(value)
 
 
-def pcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, by_features=False):
+def pcd_epoch(X, y, w, P, bias, *, loss, penalty, lam_p, lam, weights=None, by_features=False):
     """[A] Algorithm 1, lines 5-15, or with its two loops exchanged; everything recomputed at each step."""
     c = np.ones(y.size) if weights is None else weights / weights.mean()
     P = P.copy()
@@ -215,59 +234,33 @@ def pcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, by_feat
         df = slope_of_entry(X, P, j, s)
         f = predict(X, w, P, bias)
         g = np.mean(c * SLOPE[loss](f, y) * df)
-        quad, t = (0.0, 0.0) if name == "mcp" else quad_and_threshold(name, P, j, s)
-
-        def step(h, p=P[j, s], g=g, quad=quad, t=t):
-            if name == "mcp":
-                return mcp_step(p, g, h, 2 * lam_p, lam)
-            return entry_step(p, g, h, 2 * (lam_p + lam * quad), lam * t)
-
+        parabolas = pieces_along(penalty, P, j, np.eye(k)[s])
+        step = partial(least, parabolas, P[j, s], g, quad=2 * lam_p, lam=lam)
         P[j, s] = curved_step(step, P[j, s], df, c, f, y, loss)
     return P
 
 
-def shrink_row(name: str, u: np.ndarray, strength: float, P: np.ndarray, j: int) -> np.ndarray:
-    """The row operator of Ω without its quadratic part."""
-    norms = np.linalg.norm(P, axis=1)
-    others = norms.sum() - norms[j]
-    columns = np.abs(P).sum(axis=0) - np.abs(P[j])
-    if name == "l2":
-        return u
-    if name == "mcp":
-        return np.array([mcp_step(q, 0.0, 1.0, 0.0, strength) for q in u])
-    if name in ("l21", "cs", "omega_cs"):
-        t = strength * {"l21": 1.0, "cs": 2 * others, "omega_cs": others}[name]
-        length = np.linalg.norm(u)
-        return u * max(1 - t / length, 0.0) if length > 0 else u * 0
-    ones = np.ones_like(u)
-    t = strength * {"l1": ones, "elastic_net": 0.5 * ones, "ti": 2 * columns, "omega_ti": columns}[name]
-    return np.sign(u) * np.maximum(np.abs(u) - t, 0.0)
+def shrink_row(penalty: Penalty, u: np.ndarray, strength: float, P: np.ndarray, j: int) -> np.ndarray:
+    """The row operator of Ω without its quadratic part: Ω shrinks the norm of u, or each of its entries."""
+    shrunk = np.zeros_like(u)
+    for unit in [u / (np.linalg.norm(u) or 1.0)] if penalty.row_wise else np.eye(u.size):
+        smooth = -2.0 * strength * penalty.quad
+        shrunk += unit * least(pieces_along(penalty, P, j, unit), u @ unit, 0.0, 1.0, smooth, strength)
+    return shrunk
 
 
-QUAD = {
-    "l2": 1.0,
-    "l1": 0.0,
-    "mcp": 0.0,
-    "elastic_net": 0.5,
-    "l21": 0.0,
-    "ti": 1.0,
-    "cs": 1.0,
-    "omega_ti": 0.0,
-    "omega_cs": 0.0,
-}
-
-
-def pbcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, search=None):
+def pbcd_epoch(X, y, w, P, bias, *, loss, penalty, lam_p, lam, weights=None, search=None):
     """[A] Algorithm 6, lines 9-34; with search = (sigma, rho), or without μ, its line search."""
     n, d = X.shape
     search = (0.01, 0.5) if search is None and loss not in MU else search
     c = np.ones(n) if weights is None else weights / weights.mean()
-    P = P.copy()
-    smooth = lam_p + lam * QUAD[name]
+    P, penalty = P.copy(), get_penalty(penalty)
+    smooth = lam_p + lam * penalty.quad
 
     def value(Q):
-        risk = np.mean(c * LOSS[loss](predict(X, w, Q, bias), y))
-        return risk + lam_p * np.sum(Q**2) + lam * omega(name, Q)
+        return objective(
+            X, y, w, Q, bias, loss=loss, penalty=penalty, lam_w=0.0, lam_p=lam_p, lam=lam, weights=weights
+        )
 
     for j in range(d):
         df = np.column_stack([slope_of_entry(X, P, j, s) for s in range(P.shape[1])])
@@ -279,9 +272,9 @@ def pbcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, search
             bent = np.max((c * BEND[loss](f, y)) @ df**2 / n) + 2 * smooth
             inverse = bent if bent > 1e-12 * trace else inverse
         if inverse > 0:
-            q = shrink_row(name, P[j] - direction / inverse, lam / inverse, P, j)
+            q = shrink_row(penalty, P[j] - direction / inverse, lam / inverse, P, j)
         else:
-            q = shrink_row(name, P[j], 1e300 if lam > 0 else 0.0, P, j)
+            q = shrink_row(penalty, P[j], 1e100 if lam > 0 else 0.0, P, j)
         step = q - P[j]
         if search is None:
             P[j] = q
@@ -290,7 +283,7 @@ def pbcd_epoch(X, y, w, P, bias, *, loss, name, lam_p, lam, weights=None, search
         Q = P.copy()
         Q[j] = q
         # The quadratic part of Ω counts as smooth, so it is not in this difference.
-        jump = omega(name, Q) - omega(name, P) - QUAD[name] * (q @ q - P[j] @ P[j])
+        jump = omega(penalty, Q) - omega(penalty, P) - penalty.quad * (q @ q - P[j] @ P[j])
         predicted = direction @ step + lam * jump
         alpha = 1.0
         for _ in range(40):

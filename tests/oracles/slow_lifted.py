@@ -35,7 +35,7 @@ def predict(kernel: str, m: int, X: np.ndarray, P, w, bias) -> np.ndarray:
     return bias + X @ w + np.array([sum(W[i] * prod(x[j] for j in i) for i in indices) for x in X])
 
 
-def coordinate_epoch(kernel, m, X, y, P, w, b, *, loss, lam_w, lam_p, lam, name, linear, weights=None):
+def coordinate_epoch(kernel, m, X, y, P, w, b, *, loss, lam_w, lam_p, lam, penalty, linear, weights=None):
     """[B] Algorithm 2: the bias and w, then u_js^t for t, s, j in this order; f is linear in each."""
     c = np.ones(y.size) if weights is None else weights / weights.mean()
     mu = slow_fm.MU[loss]
@@ -55,10 +55,8 @@ def coordinate_epoch(kernel, m, X, y, P, w, b, *, loss, lam_w, lam_p, lam, name,
             P[j, column] = old
             df = ends[0] - ends[1]
             g, h = np.mean(slopes(w, b) * df), mu * np.mean(c * df**2)
-            others = np.abs(P[:, column]).sum() - abs(old)
-            t = {"l1": lam, "ti": 2 * lam * others}.get(name, 0.0)
-            quad = 2 * lam_p / m + 2 * lam * (name in ("l2", "ti"))
-            P[j, column] = slow_fm.entry_step(old, g, h, quad, t)
+            parabolas = slow_fm.pieces_along(penalty, P, j, np.eye(P.shape[1])[column])
+            P[j, column] = slow_fm.least(parabolas, old, g, h, 2 * lam_p / m, lam)
     return P, w, b
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .slow_batch import Setting, add, prox, proximal_step
+import fmviz
+
+from .slow_batch import Setting, add, proximal_step
 from .slow_fm import gradient
 
 
@@ -18,7 +20,7 @@ def eta(schedule: str, eta0: float, power: float, lam: float, t: int) -> float:
 
 
 def psgd_epoch(
-    X, y, w, P, b, order, *, name, loss, lam_w, lam_p, lam, schedule="bottou", eta0=0.1, power=0.5,
+    X, y, w, P, b, order, *, penalty, loss, lam_w, lam_p, lam, schedule="bottou", eta0=0.1, power=0.5,
     linear=True, bias=True, weights=None, batch=1, explicit=False, first=0, scale=1.0,
 ):  # fmt: skip
     """[A] Eq. 28 with the gradient of a batch; with `explicit`, Algorithm 5."""
@@ -33,7 +35,7 @@ def psgd_epoch(
             w = w - ew * (gw + 2 * lam_w * w) if linear else w
         else:
             r = 1 / (1 + 2 * ep * lam_p)
-            P = prox(name, r * (P - ep * G), ep * lam * r)
+            P = fmviz.prox(penalty, r * (P - ep * G), ep * lam * r)
             w = (w - ew * gw) / (1 + 2 * ew * lam_w) if linear else w
         b = b - ew * gb if bias else b
     return P, w, b

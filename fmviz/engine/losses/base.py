@@ -38,9 +38,11 @@ class Loss(Bound):
         If it is continuous, but not Lipschitz continuous, the second derivative must be convex in f.
     lipschitz : float or None
         The Lipschitz constant of the derivative, if it depends on no parameter.
+    needs : str
+        The targets that it accepts, in words, if these are not all numbers.
     log_link : bool
         Whether f is the logarithm of the mean of y, which is then not standardized; otherwise, f is the mean
-        or a score.
+        or a score. Which y it accepts is stated by `needs` and `why_not_target`.
     jitable_conjugate : callable, optional
         The convex conjugate ℓ*(a, y) = sup_f a·f − ℓ(f, y) as a jitable function of (a, y, theta), infinite
         outside its domain.
@@ -54,6 +56,7 @@ class Loss(Bound):
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     lipschitz: ClassVar[float | None] = None
+    needs: ClassVar[str] = "numbers"
     log_link: ClassVar[bool] = False
     jitable_conjugate: ClassVar[Scalar | None] = None
 
@@ -102,8 +105,8 @@ class Loss(Bound):
             )
         if self.log_link and classes:
             return (
-                f"The {self.label.lower()} loss needs numbers of at least 0, such as counts, but {target} "
-                "has classes. Choose the logistic loss."
+                f"The {self.label.lower()} loss needs {self.needs}, but {target} has classes. Choose the "
+                "logistic loss."
             )
         return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -81,10 +80,6 @@ class Smoothed(Loss):
     name = "smoothed"
     formula = r"\ell_\delta(f, y)"
 
-    @cached_property
-    def _majoriser(self) -> Majoriser:
-        return self.loss.majoriser
-
     @property
     def label(self) -> str:  # type: ignore[override]
         """As for the underlying loss."""
@@ -99,11 +94,11 @@ class Smoothed(Loss):
         """Return None: the bound 1/δ is too large to be useful, and beyond a cap there is none."""
 
     def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self._majoriser.value(f, y, self.delta)
+        return self.loss.majoriser.value(f, y, self.delta)
 
     def derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the derivative of the tangent at f."""
-        majoriser = self._majoriser
+        majoriser = self.loss.majoriser
         return majoriser.weights(f, y, self.delta) * majoriser.half_square.derivative(f, y)
 
     def second(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._exponential import exp_ratio
 from .._jit import jitable
-from .vector import RowLoss, VectorLoss, simplex_conjugate, softmax_curvature
+from .vector import RowLoss, SoftMaximum, simplex_conjugate
 
 
 @jitable
@@ -41,19 +41,13 @@ def row(f, y, g):
 
 
 @dataclass(frozen=True)
-class MulticlassLogistic(VectorLoss):
+class MulticlassLogistic(SoftMaximum):
     """ℓ(f, y) = log Σ_c exp(f_c − f_y): the negative log-likelihood of softmax probabilities."""
 
     name = "multiclass_logistic"
     label = "Multi-class logistic"
     formula = r"\log\big(1+\sum_{c\neq y} e^{f_c-f_y}\big)"
     rows = RowLoss("multiclass_logistic", row)
-
-    # The largest possible eigenvalue of diag(p) − ppᵀ.
-    lipschitz = 0.5
-
-    def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        return softmax_curvature(self.derivative(F, Y))
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray:
         return simplex_conjugate(a, y)

@@ -58,12 +58,13 @@ class Poisson(Loss):
     task = "regression"
     scalar = ScalarLoss("poisson", value, derivative, second)
     jitable_conjugate = staticmethod(conjugate)
+    needs = "counts, or other numbers of at least 0"
     log_link = True
 
     def why_not_target(self, y: np.ndarray) -> str | None:
         if (least := y.min(initial=0.0)) >= 0.0:
             return None
         return (
-            f"y contains {least:g}, but loss {self.name!r} needs counts, or other numbers of at least 0; "
-            "leave y unscaled, or choose the loss 'squared' or 'huber'."
+            f"y contains {least:g}, but loss {self.name!r} needs {self.needs}; leave y unscaled, or choose "
+            "the loss 'squared' or 'huber'."
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._jit import jitable
 from .multiclass_logistic import soft_maximum
-from .vector import RowLoss, VectorLoss, simplex_conjugate, softmax_curvature
+from .vector import RowLoss, SoftMaximum, simplex_conjugate
 
 
 @jitable
@@ -17,18 +17,13 @@ def row(f, y, g):
 
 
 @dataclass(frozen=True)
-class SmoothedHinge(VectorLoss):
+class SmoothedHinge(SoftMaximum):
     """ℓ(f, y) = log(1 + Σ_{c≠y} exp(1 + f_c − f_y)): a smooth maximum over classes of the hinge loss."""
 
     name = "smoothed_hinge"
     label = "Smoothed multi-class hinge"
     formula = r"\log\big(1+\sum_{c\neq y} e^{1+f_c-f_y}\big)"
     rows = RowLoss("smoothed_hinge", row)
-
-    lipschitz = 0.5
-
-    def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        return softmax_curvature(self.derivative(F, Y))
 
     def conjugate(self, a: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the logistic conjugate; a shift of f by 1[c ≠ y] subtracts ⟨a, 1[c ≠ y]⟩ = −a_y."""

@@ -113,10 +113,17 @@ class VectorLoss(Loss, ABC):
         return None
 
 
-def softmax_curvature(G: np.ndarray) -> np.ndarray:
-    """Return 2·max_c p_c(1 − p_c) of every row of G = p − e_y, a bound on diag(p) − ppᵀ (Gershgorin)."""
-    size = np.abs(G)
-    return 2.0 * (size * (1.0 - size)).max(axis=1)
+@dataclass(frozen=True)
+class SoftMaximum(VectorLoss):
+    """Logarithm of a sum of exponentials of f, with the gradient p − e_y for probabilities p."""
+
+    # The largest possible eigenvalue of diag(p) − ppᵀ.
+    lipschitz = 0.5
+
+    def curvature(self, F: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Return 2·max_c p_c(1 − p_c) of every row, a bound on diag(p) − ppᵀ (Gershgorin)."""
+        size = np.abs(self.derivative(F, Y))
+        return 2.0 * (size * (1.0 - size)).max(axis=1)
 
 
 def simplex_conjugate(a: np.ndarray, y: np.ndarray) -> np.ndarray:

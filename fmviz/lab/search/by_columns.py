@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmviz.engine.fit import never
+from fmviz.engine.fit import Budget, Fit, never
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
@@ -98,8 +99,7 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
     wording = Wording(Attributes(run.dataset), run.experiment.loss.name)
     scale, unit = wording.scale, wording.unit
     if wording.log_odds:
-        unit = f"log-odds of {wording.positive}"
-        scale = LOG_ODDS if len(machine.P) > 1 else 1.0
+        scale, unit = LOG_ODDS if len(machine.P) > 1 else 1.0, f"log-odds of {wording.positive}"
     # Successive samples are correlated: half of them suffice.
     center = 0.0 if wording.scaling is None or wording.binary else wording.scaling.mean
     return Effects(machine[::2], run.problem.design.matrix, run.dataset.columns, scale, unit, center)
@@ -107,28 +107,22 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
 
 def alone(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Return f of a model of the columns without pairs, on the training rows and on the held-out rows."""
-    from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
-
-    problem = run.problem
-    binary, log = problem.loss.task == "binary", problem.loss.log_link
-    counts = PoissonRegressor(alpha=1.0 / problem.y.size, max_iter=300)
-    linear: Any = LogisticRegression(max_iter=300) if binary else counts if log else Ridge()
-    linear.fit(problem.design.matrix, problem.y)
-    predict = linear.decision_function if binary else linear.predict
-    each = (predict(design.matrix) for design in run.designs)
-    train, *held_out = (np.log(f) if log else f for f in each)
+    design, y, loss = run.problem.design, run.problem.target, run.problem.loss
+    # A linear model with ½‖w‖² beside the sum of the losses.
+    problem = Problem.build(design, y, loss=loss, rank=0, lambda_w=0.5 / y.values.size)
+    end = Fit.of(problem, budget=Budget(300, tol=1e-6, report_every=None)).end()
+    train, *held_out = (problem.model.scores(design, end.parameters) for design in run.designs)
     return train, held_out[0] if held_out else np.empty(0)
 
 
 def baselines(run: Run, machine: Posterior, linear: np.ndarray) -> tuple[dict[str, Any], ...]:
     """Return the errors on held-out rows of a constant, of columns without pairs, and of the machine."""
-    loss = run.problem.loss
     if run.validation is None:
         return ()
-    (design, y), binary = run.validation, machine.binary
-    constant = loss.score(run.problem.y.mean())
+    (design, y), loss = run.validation, run.problem.loss
+    constant = "the most frequent class" if machine.binary else "the mean"
     known = {
-        "the most frequent class" if binary else "the mean": np.full(y.size, constant),
+        constant: np.full(y.size, loss.score(run.problem.y.mean())),
         "columns without pairs": linear,
         "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
     }
