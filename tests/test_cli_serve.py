@@ -123,10 +123,11 @@ def test_what_a_command_starts_imports_nothing_from_the_current_folder(tmp_path)
     script = tmp_path / "bin" / "fmviz"
     script.write_text(
         "from fmviz.__main__ import main\n"
-        "from fmviz.lab.background.workers import stream\n"
+        "from functools import partial\n"
+        "from fmviz.lab.background.workers import carry_out\n"
         "if __name__ == '__main__':\n"
         "    try: main()\n"
-        "    except SystemExit: print(sorted(stream(abs, [-1, -2], None, n_jobs=2)))\n"
+        "    except SystemExit: print(sorted(carry_out([partial(dict.fromkeys, [n]) for n in (1, 2)])))\n"
     )
     (tmp_path / "random.py").write_text("raise SystemExit('random.py of the folder was run')")
     assert "[(0, 1), (1, 2)]" in run_afresh(script, "--version", folder=tmp_path)

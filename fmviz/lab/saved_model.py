@@ -85,7 +85,7 @@ class SavedModel:
     >>> from fmviz.tables.recipe import Choice, Recipe
     >>> from fmviz.tables.source import Source
     >>> table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "price": [20.0, 40.0, 60.0, 80.0]})
-    >>> recipe = Recipe(columns=(Choice("size", "number"),), target="price", numbers="line")
+    >>> recipe = Recipe(columns=(Choice("size", "number"),), target="price", numbers="line", ends=False)
     >>> own = encode(Source(recipe.reading, table), recipe)
     >>> experiment = Experiment(rank=1, regularizer="l2", lambda_sparse=0.0, lambda_w=0.0)
     >>> end = prepare(Dataset.of_table(own, "houses", "Houses"), experiment, own.rows).end()

@@ -36,6 +36,7 @@ def best_bases(
     encoded: Mapping[str, Callable[[np.ndarray], sp.csr_array]],
     y: np.ndarray,
     row_groups: np.ndarray | None = None,
+    priors: Mapping[str, np.ndarray] | None = None,
 ) -> tuple[str, dict[str, float]]:
     """Return the bases whose Bayesian machine predicts best, and the losses of all.
 
@@ -50,6 +51,9 @@ def best_bases(
         value are ignored.
     row_groups : (N,) int ndarray, optional
         The group number of every row; rows of a group are fitted together, or held out together.
+
+    priors : mapping of str to ndarray, optional
+        For each name of bases, the number of the prior of every feature; by default they share one.
 
     Returns
     -------
@@ -73,10 +77,12 @@ def best_bases(
     losses = {}
     for name, rows_of in encoded.items():
         X = rows_of(order)
-        each = (
-            _losses(X, target, np.setdiff1d(np.arange(len(order)), fold), fold, not numbers) for fold in folds
-        )
-        losses[name] = np.concatenate(list(each))
+        prior = np.zeros(X.shape[1], dtype=int) if priors is None else priors[name]
+        each = [
+            _losses(X, target, prior, np.setdiff1d(np.arange(len(order)), fold), fold, not numbers)
+            for fold in folds
+        ]
+        losses[name] = np.concatenate(each)
     best = min(losses, key=lambda name: losses[name].mean())
     if "line" in losses and best != "line":
         gain = losses["line"] - losses[best]
@@ -85,10 +91,12 @@ def best_bases(
     return best, {name: float(loss.mean()) for name, loss in losses.items()}
 
 
-def _losses(X: sp.csr_array, y: np.ndarray, inside: np.ndarray, out: np.ndarray, binary: bool) -> np.ndarray:
+def _losses(
+    X: sp.csr_array, y: np.ndarray, prior: np.ndarray, inside: np.ndarray, out: np.ndarray, binary: bool
+) -> np.ndarray:
     """Return the losses of held-out rows under a Bayesian machine fitted to the others."""
-    rng, one_prior = np.random.default_rng(0), np.zeros(X.shape[1], dtype=int)
-    sampler = GibbsSampler(Design(X[inside]), y[inside], _RANK, binary, True, True, one_prior, rng)
+    rng = np.random.default_rng(0)
+    sampler = GibbsSampler(Design(X[inside]), y[inside], _RANK, binary, True, True, prior, rng)
     draws = list(islice(sampler.draws(), _BURN_IN + _DRAWS))[_BURN_IN:]
     scores = Posterior.of([draws], binary).scores(X[out])
     if binary:

@@ -59,6 +59,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         imputed with an indicator.
     scaling : {"standard", "range", "none"}, default="standard"
         The scaling of straight lines.
+    ends : bool, default=True
+        Whether lines and curves end at the 0.5 and 99.5 % quantiles of the training rows, which makes
+        predictions for larger numbers independent of a slope that no row supports.
     rare : int, optional
         Words in fewer rows share a level; by default 5, and 1 below 1,000 rows.
     most_levels : int, optional
@@ -104,6 +107,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         use: Mapping[str, str] | None = None,
         missing: str | Mapping[str, str] | None = None,
         scaling: str = "standard",
+        ends: bool = True,
         rare: int | None = None,
         most_levels: int | None = None,
         decimal: str = "point",
@@ -114,6 +118,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.use = use
         self.missing = missing
         self.scaling = scaling
+        self.ends = ends
         self.rare = rare
         self.most_levels = most_levels
         self.decimal = decimal
@@ -245,7 +250,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         # An indicator needs missing values.
         reader = replace(reader, missing="impute" if rule == "mark" and len(known) == len(values) else rule)
         rare = self.rare or (_RARE if len(values) >= _MANY_ROWS else 1)
-        if isinstance(reader, NumberColumn) and len(known):
+        if self.ends and isinstance(reader, NumberColumn) and len(known):
             reader = reader.with_ends(known)
         learned = reader.learn(known, self.scaling, rare, self.most_levels) if len(known) else None
         if learned is None:
@@ -278,7 +283,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.bases_ = USUAL if USUAL in tried else tried[0]
         else:
             encoded = {name: partial(_encoded, columns, read) for name, columns in able.items()}
-            self.bases_, losses = best_bases(encoded, y, row_groups)
+            # Encodings of commit a8ed998a, which have no ends, had a prior per column.
+            priors = {
+                name: np.repeat(np.arange(len(columns)), [len(column.feature_names) for column in columns])
+                for name, columns in able.items()
+            }
+            self.bases_, losses = best_bases(encoded, y, row_groups, None if self.ends else priors)
             share = losses[self.bases_] / losses.get("line", np.nan)
             chosen = "straight lines" if self.bases_ == "line" else f"curves of {self.bases_}"
             shown = "less than 1 %" if share < 0.01 else f"{100 * share:.0f} %"

@@ -55,7 +55,7 @@ class Recipe:
         Ordered classes, ascending; if empty, the order of a rating scale, numerical or alphabetical order.
     logarithm : bool
         Whether to predict the logarithm of a positive number.
-    scaling, numbers, most_levels : str, str, int or None
+    scaling, numbers, ends, most_levels : str, str, bool, int or None
         See `fmviz.tables.encoder.TableEncoder`.
     rare : int
         Words in fewer rows share a level.
@@ -76,6 +76,7 @@ class Recipe:
     logarithm: bool = False
     numbers: str = "auto"
     group: str = ""
+    ends: bool = True
 
     def __post_init__(self) -> None:
         one_of("task", self.task, TASKS)
@@ -130,6 +131,7 @@ class Recipe:
             use={name: choice.kind for name, choice in chosen.items()},
             missing={name: choice.missing for name, choice in chosen.items()},
             scaling=self.scaling,
+            ends=self.ends,
             rare=self.rare,
             most_levels=self.most_levels,
             decimal=self.reading.usual_decimal,
@@ -140,7 +142,7 @@ class Recipe:
 
 _OPTIONAL = {
     **{"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"},
-    "group": "",
+    **{"group": "", "ends": False},
 }
 """Default values, which a recipe's dictionary omits."""
 

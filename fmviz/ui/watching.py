@@ -111,7 +111,8 @@ def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
         failure(view)
     elif not view.state.active:
         words = f"{_fits(done, total)} in {view.elapsed:.0f} s.{end}"
-        st.caption(f"Stopped: {words}" if view.state is TaskState.STOPPED else words)
+        stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
+        st.caption(plain(stopped + words))
 
 
 def failure(view: TaskView) -> None:

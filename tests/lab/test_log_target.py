@@ -22,7 +22,8 @@ from fmviz.tables.target import TargetEncoding
 
 SIZES = np.arange(1.0, 31.0)
 TABLE = pd.DataFrame({"size": SIZES, "price": np.exp(0.1 * SIZES + 2.0)})
-RECIPE = Recipe(columns=(Choice("size", "number"),), target="price", logarithm=True, numbers="line")
+LINE = {"numbers": "line", "ends": False}
+RECIPE = Recipe(columns=(Choice("size", "number"),), target="price", logarithm=True, **LINE)
 
 
 def test_predictions_are_in_the_targets_own_unit():

@@ -182,7 +182,7 @@ def test_curves_stand_beside_the_line_and_belong_to_its_column(numbers):
 def test_curves_are_chosen_with_groups_of_rows_kept_together(monkeypatch):
     kept = []
 
-    def losses(X, y, inside, out, binary):
+    def losses(X, y, prior, inside, out, binary):
         kept.append((inside, out))
         return np.ones(len(out))
 

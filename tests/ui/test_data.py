@@ -67,7 +67,7 @@ def test_a_link_shows_the_same_in_another_session():
     link = {**address(app), "columns": corrections}
     other = page("data", **link)
     assert address(other) == {**link, "columns": corrections.replace(", ", ",").replace(": ", ":")}
-    assert metrics(other)["Features"] == "4"
+    assert metrics(page("data", **link, numbers="line"))["Features"] == "4"
     assert "Binary target: **no**" in words(other)
     assert other.number_input(key="data_rank").value == 7
 

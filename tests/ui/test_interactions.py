@@ -12,7 +12,7 @@ from ui.driving import choose, metrics, page, press, words, written
 from fmviz.lab.background import tasks
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.search import averaged, by_columns
+from fmviz.lab.search import averaged
 from fmviz.lab.store import Growth
 from fmviz.report import html, of_stored
 from fmviz.ui.interactions import opened, pairs
@@ -67,7 +67,6 @@ def test_samples_give_intervals_and_say_whether_they_predict_better(store, sente
 
 def test_columns_are_read_before_features(store, sentences, monkeypatch):
     monkeypatch.setattr(averaged, "_DRAWS", 10)
-    monkeypatch.setattr(by_columns, "_MOST_SHUFFLES", 2)
     run = trained(**MONKS)
     app = page("interactions", run=run)
     sentences(app, "interactions", "columns")

@@ -37,6 +37,8 @@ _FEWEST_ROWS = 5
 # Neighbours of the largest cell join its sentence from this share of its effect.
 _ALIKE = 0.5
 _NAMED = 6
+# Maximum number of levels in a negated condition.
+_EXCLUDED = 3
 _WORKING, _WEEKEND = {"Mon", "Tue", "Wed", "Thu", "Fri"}, {"Sat", "Sun"}
 _PREPOSITIONS = {"year": "in", "month": "in", "weekday": "on", "hour": "at", "trend": "on"}
 _EPOCH = pd.Timestamp("2000-01-01")
@@ -583,7 +585,7 @@ def _of_words(name: str, part: str, words: list[str], every: Sequence[str]) -> s
     if part == "weekday" and set(words) in (_WORKING, _WEEKEND):
         return "on working days" if set(words) == _WORKING else "at weekends"
     others = [word for word in every if word not in words]
-    negated = 0 < len(others) <= _NAMED < len(words)
+    negated = 0 < len(others) <= _EXCLUDED < len(words)
     shown = others if negated else words
     listed = ", ".join(shown[:_NAMED])
     if len(shown) > _NAMED:
