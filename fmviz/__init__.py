@@ -6,10 +6,7 @@ lets the command line handle Ctrl-C before anything is loaded.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -123,24 +120,6 @@ _MODULES = {
     "to_expansion": "fmviz.engine.interactions.weights",
     "why_not": "fmviz.choices",
 }
-
-_ALIASES = {f"fmviz.{name}": module for name, module in _MODULES.items() if module == f"fmviz.engine.{name}"}
-
-
-class _Aliases:
-    """Finder and loader that import `fmviz.penalties`, for example, as `fmviz.engine.penalties`."""
-
-    def find_spec(self: Any, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self) if name in _ALIASES else None
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        """Return None: the module exists, or its own loader creates it."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = import_module(_ALIASES[module.__name__])
-
-
-sys.meta_path.append(_Aliases())
 
 
 def __getattr__(name: str) -> Any:

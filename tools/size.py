@@ -26,9 +26,9 @@ class Size(NamedTuple):
 
 REACHED = {
     "fmviz": Size(statements=24_968, files=332),
-    "tests": Size(statements=16_352, files=202),
-    "papers": Size(statements=1_596, files=11),
-    "bench": Size(statements=1_340, files=21),
+    "tests": Size(statements=16_560, files=203),
+    "papers": Size(statements=1_595, files=11),
+    "bench": Size(statements=1_339, files=21),
 }
 SLACK = 1.01
 

@@ -243,14 +243,12 @@ class _Loop:
         self.problem, self.method = problem, fit.solver.on(problem)
         # Whether the solver has started.
         self._resumes = state is not None and not (state.rests or state.ended)
-        if state is None:
-            return
-        if state.ended:
+        if state is not None and state.ended:
             self.report = state.end()
             self._start = self.report.parameters
-        elif state.rests:
+        elif state is not None and state.rests:
             self._start = state.parameters(fit.rng)
-        else:
+        elif state is not None:
             self.method.start(fit.start, fit.rng)
             recall(self.method, state.memory)
             self._start = self.method.parameters()

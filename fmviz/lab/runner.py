@@ -268,8 +268,9 @@ class Run:
             start = problem.start(experiment.init_scale, rng)
         elif warm and start is None:
             start = run._warm_start(should_stop)
-        kind = "random" if experiment.start == "random" else "informed"
-        fit = fit_from(kind, problem, solver, experiment.init_scale, rng, start=start)
+        fit = fit_from(
+            "informed" if warm else experiment.start, problem, solver, experiment.init_scale, rng, start=start
+        )
         fit = replace(fit, budget=budget, schedule=run.schedule, checkpoint=resume)
         return fit.epochs(should_stop, **checkpoints)
 

@@ -278,13 +278,13 @@ class NumberColumn(FeatureColumn):
         if not self.seen:
             return ""
         numbers, (least, most) = values.to_numpy(dtype=np.float64), self.seen
-        low, high = numbers < least, numbers > most
-        each = [(numbers[high].max(), f"up to {most:,.7g}")] if high.any() else []
-        each += [(numbers[low].min(), f"from {least:,.7g}")] if low.any() else []
-        rows = int((low | high).sum())
-        far = " and ".join(f"{number:,.7g}, {seen}" for number, seen in each)
-        lie = "row lies" if rows == 1 else "rows lie"
-        return f"{rows:,} {lie} beyond what was seen: {self.name} {far}." if rows else ""
+        outside = numbers[(numbers < least) | (numbers > most)]
+        if not outside.size:
+            return ""
+        far = max(outside, key=lambda number: max(number - most, least - number))
+        seen = f"up to {most:,.7g}" if far > most else f"from {least:,.7g}"
+        rows = "1 row lies" if outside.size == 1 else f"{outside.size:,} rows lie"
+        return f"{rows} beyond what was seen: {self.name} {far:,.7g}, {seen}."
 
     def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
         """Return the column with bases of given degrees and sizes, if it has enough values.

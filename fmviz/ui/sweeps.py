@@ -15,7 +15,7 @@ from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import strength_path
 from fmviz.lab.background.task import Task, TaskState, TaskView
-from fmviz.lab.background.tasks import PLANS, manager
+from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.comparison import SHRINKAGE, chosen_words
@@ -163,7 +163,6 @@ def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
         lambda: manager().submit(
             f"sweep:{name}",
             lambda should_stop: carry_out(plan, store(), should_stop=should_stop, sweep=name),
-            PLANS,
         ),
     )
     if task is None:

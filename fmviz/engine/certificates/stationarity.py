@@ -55,8 +55,7 @@ def certificates(
         unit = 1.0 if problem.loss.task == "binary" else typical_size(problem.y)
         here = problem.evaluated(parameters) if here is None else here
         near = (here.under(Smoothed(problem.loss, share * unit)) for share in _SMOOTHINGS)
-        each = (certificates(at.problem, parameters, thorough, at) for at in near)
-        return min(each, key=itemgetter(0))
+        return min((certificates(at.problem, parameters, thorough, at) for at in near), key=itemgetter(0))
     if problem.model.certificate == "gap":
         return relative_gaps(problem, parameters, thorough)
     return stationarity(problem, parameters, here), None

@@ -20,7 +20,7 @@ from fmviz.lab.store import RunStore, store
 from fmviz.lab.store.recorder import Recorder
 
 PLANS = "plans"
-"""The queue of plans: comparisons, paths and sweeps."""
+"""The queue of comparisons and paths, which are short; sweeps do not hold them up."""
 
 
 class TooManyJobsError(RuntimeError):

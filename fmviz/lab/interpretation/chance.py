@@ -82,7 +82,7 @@ def beyond_chance(
     number = int(np.clip(_MOST_VISITS / (rows.size * len(pairs)), 20, SIGNS))
     line = np.inf
     named: list[Beyond] = []
-    while len(named) < _MOST_NAMED:
+    while pairs and len(named) < _MOST_NAMED:
         signs = rng.choice([-1.0, 1.0], (groups.max() + 1, number))[groups]
         each = np.column_stack([r, r[:, None] * signs])
         each -= each.mean(axis=0)
@@ -100,11 +100,8 @@ def beyond_chance(
         share = (before - float(np.square(r).sum())) / total
         named.append(Beyond(pair.first, pair.second, float(scores[best, 0]), share))
         pairs = [pairs[i] for i in np.argsort(-scores[:, 0], kind="stable")[:_CANDIDATES] if i != best]
-        if not pairs:
-            break
-    named.sort(key=lambda pair: -pair.share)
     least = _LEAST_SHARE * sum(pair.share for pair in named)
-    return tuple(pair for pair in named if pair.share >= least)
+    return tuple(sorted((pair for pair in named if pair.share >= least), key=lambda pair: -pair.share))
 
 
 @dataclass(frozen=True, eq=False)

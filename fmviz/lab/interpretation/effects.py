@@ -444,7 +444,7 @@ class Effects:
         text = " ".join([*words, *([f"where {' and '.join(named)}"] if named else [])])
         # Zeros up to rounding.
         shown = [self._level(round(mean / unit) * unit) for mean in contrast.means]
-        ends = " to ".join(self._number(end) for end in contrast.interval)
+        ends = " to ".join(number(end) for end in contrast.interval)
         within = f"95 %: {ends}; " if contrast.interval else ""
         share = number(100 * contrast.rows / self.rows.shape[0])
         means = "both {}, first only {}, second only {}, neither {}".format(*shown)
@@ -487,7 +487,8 @@ class Effects:
         differences = [self._difference(*each) for each in zip(axes, places, sums, strict=True)]
         samples = self.scale * np.einsum("sk,sk->s", *differences)
         interval = np.quantile(samples, (0.025, 0.975)) if samples.size > 1 else ()
-        mains = [self._main_of(axis.column) for axis in axes]
+        at = [self.columns.index(axis.column) for axis in axes]
+        mains = [self.main(place, self._block(place)).mean(axis=0) for place in at]
         means = []
         for first, second in ((True, True), (True, False), (False, True), (False, False)):
             at = [rows == side for rows, side in zip(inside, (first, second), strict=True)]
@@ -508,11 +509,6 @@ class Effects:
             return np.zeros(sums.shape[1:])
         return np.asarray(sums[inside].mean(axis=0) - sums[~inside].mean(axis=0))
 
-    def _main_of(self, column: FeatureColumn) -> np.ndarray:
-        """Return the mean effect of a single column in the stored rows."""
-        place = self.columns.index(column)
-        return self.main(place, self._block(place)).mean(axis=0)
-
     @cached_property
     def constant(self) -> float:
         """F with all columns at their average."""
@@ -524,10 +520,7 @@ class Effects:
 
     def _level(self, mean: float) -> str:
         """Return a value of f as text: a chance for log-odds."""
-        return f"{number(100 * expit(mean))} %" if self.unit.startswith("log-odds") else self._number(mean)
-
-    def _number(self, value: float) -> str:
-        return number(value).replace("-", "−")
+        return f"{number(100 * expit(mean))} %" if self.unit.startswith("log-odds") else number(mean)
 
     def _signed(self, value: float) -> str:
         sign = "+" if value >= 0 else "−"

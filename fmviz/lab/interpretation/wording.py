@@ -176,4 +176,4 @@ def number(value: float) -> str:
     """Format a number with three digits."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e6 else typeset(value)
+    return f"{value:,.0f}".replace("-", "−") if 1e3 <= abs(value) < 1e6 else typeset(value)

@@ -140,9 +140,6 @@ class Average:
     ----------
     posterior : Posterior
         The samples, in single precision.
-    score : float or None
-        Score of the average on held-out rows: minus the RMSE, the area under the ROC curve of two classes or
-        of labels, or the accuracy of more classes; None without held-out rows.
     better : bool
         Whether the average is used for prediction: if it is better by more than a standard error of the
         difference.
@@ -159,7 +156,6 @@ class Average:
     """
 
     posterior: Posterior
-    score: float | None
     better: bool
     worse: bool
     figures: Mapping[str, float]
@@ -181,7 +177,7 @@ class Average:
         baseline = Baseline.of(prepared, parameters) if prepared.problem.n_machines is None else None
         fit = baseline, LOG_ODDS if log_odds else 1.0
         if prepared.validation is None:
-            return cls(small, None, False, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
+            return cls(small, False, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
         design, y = prepared.validation
         target = Target.of(prepared.dataset.target_of(y))
         metric = METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(target.kind, "accuracy")]
@@ -200,8 +196,7 @@ class Average:
             f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, "
             f"{abs(gain.mean()) / (error or 1.0):.1f} standard errors apart."
         )
-        score = sampled if metric.better == "larger" else -sampled
-        return cls(small, score, better, worse, shown, words, *fit)
+        return cls(small, better, worse, shown, words, *fit)
 
     def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
         """Return posterior statistics of the weights of pairs (i, j), in the baseline of the fit.
@@ -223,7 +218,7 @@ class Average:
 
 
 def _by_row(target: Target, f: np.ndarray) -> np.ndarray:
-    """Return how good each of the predictions is, shape (N,), by the measure of `Average.score`."""
+    """Return how good each of the predictions is, shape (N,), by the measure of `Average.beside`."""
     y = target.values
     if target.kind == "real":
         return np.asarray(-np.square(y - f).reshape(len(y), -1).mean(axis=1))

@@ -85,12 +85,13 @@ class ByColumns:
         n, named = len(self.effects.pairs), len(self.beyond)
         of_all = f"{counted(n, 'pair')} of columns"
         stand = f"{named:,} of {of_all} {'stands' if named == 1 else 'stand'} out from chance."
-        every = self.tested == len(self.effects.columns)
-        of = "" if every else f" Only the {self.tested:,} columns with the largest effects were tested."
+        of = f" Only the {self.tested:,} columns with the largest effects were tested."
         return [
             stand if named else f"None of {of_all} stands out from chance.",
             f"Tested by the residuals of the columns alone, beside {SIGNS} sets of random signs, at 1 % for "
-            f"all pairs together; pairs that repeat a stronger one do not count.{of}",
+            f"all pairs together; pairs that repeat a stronger one do not count."
+            + of
+            * (self.tested < len(self.effects.columns)),
         ]
 
 
