@@ -38,7 +38,7 @@ def test_every_step_says_what_it_is_and_the_fit_is_stored_and_repeated(store):
     assert last.run.problem.design.n_samples == len(last.run.dataset.y) > fit.run.problem.design.n_samples
     assert (last.posterior is not None) == average.better
     assert store.count() == 1
-    assert average.better == (average.score > fit.end.metrics["validation_auc"])
+    assert average.better == (average.figures["validation_auc"] > fit.end.metrics["validation_auc"])
     assert average.n_bytes == 4 * 20 * 4 * (3 + 1)
     assert printed(first_fit_program(EXPERIMENT)) == [step.message for step in steps]
 

@@ -144,7 +144,7 @@ class Average:
         Whether the average is used for prediction: if it is better by more than a standard error of the
         difference.
     worse : bool
-        Whether it is worse by more than that; otherwise it explains the predictions.
+        Whether it is worse by more than twice that; otherwise it describes the effects, with intervals.
     figures : mapping of str to float
         Prediction metrics of the average on these rows, by the names of `Run.measure`.
     message : str
@@ -189,8 +189,8 @@ class Average:
         shown = {f"validation_{name}": value for name, value in each[0].items()}
         gain = np.subtract(*(_by_row(target, f) for f in scores))
         error = standard_error(gain, prepared.row_groups[1])
-        better, worse = bool(gain.mean() > error), bool(gain.mean() < -error)
-        compared = "better than" if better else "worse than" if worse else "about as good as"
+        better, worse = bool(gain.mean() > error), bool(gain.mean() < -2.0 * error)
+        compared = "better than" if better else "worse than" if gain.mean() < -error else "about as good as"
         words = (
             f"On held-out rows, predictions averaged over {draws} samples of a Bayesian machine are "
             f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, "
