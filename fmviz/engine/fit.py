@@ -168,7 +168,7 @@ class Fit:
         return each_on_one_thread(_in_turn(self, loops, should_stop, keep, leave))
 
     def _outputs(self) -> list[Fit]:
-        """Return the fit of every output, each with a generator of its own."""
+        """Return the fit of every output, each with a separate generator."""
         problem, m = self.problem, self.problem.n_machines
         if m is None:
             return [self]

@@ -57,7 +57,7 @@ class WorkerPool:
     """Worker processes that carry out chains in the order of submission.
 
     A worker starts when a chain waits, and ends after two minutes without one, or with this process. If it
-    dies, another one repeats its chain.
+    dies, another worker repeats its chain.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class _Cells:
 
     @classmethod
     def of(cls, first: int, second: int, a: np.ndarray, b: np.ndarray) -> _Cells | None:
-        """Return the cells, or None if no interaction of the columns can be told from each alone."""
+        """Return the cells, or None if the columns alone explain all sums over cells."""
         width = b.max() + 1
         cells, place, rows = np.unique(a * width + b, return_inverse=True, return_counts=True)
         levels = np.zeros((cells.size, a.max() + 1 + width))

@@ -262,9 +262,14 @@ class Effects:
     # ---------------------------------------------------------------------------------------- rankings
 
     @cached_property
+    def _main_effects(self) -> list[np.ndarray]:
+        """The mean effect of each column in the stored rows, over the samples."""
+        return [self.main(a, self._block(a)).mean(axis=0) for a in range(len(self.columns))]
+
+    @cached_property
     def mains(self) -> pd.DataFrame:
         """The columns by descending ``size``, the deviation of the main effect over the rows."""
-        sizes = [self.main(a, self._block(a)).mean(axis=0).std() for a in range(len(self.columns))]
+        sizes = [effect.std() for effect in self._main_effects]
         names = [column.name for column in self.columns]
         table = pd.DataFrame({"column": range(len(names)), "name": names, "size": sizes})
         return table.sort_values("size", ascending=False, ignore_index=True)
@@ -436,20 +441,20 @@ class Effects:
     def pair_sentence(self, a: int, b: int) -> str:
         """Return a sentence on the levels and ranges with the largest joint effect of a pair of columns."""
         contrast = self.contrast(a, b)
-        unit = 1e-9 * abs(contrast.effect) or 1.0
         axes = (contrast.first, contrast.of_first), (contrast.second, contrast.of_second)
         # Parts of dates need prepositions: at 7 o'clock, in May.
         words = [axis.where(places) for axis, places in axes if axis.column.part_of]
         named = [axis.where(places) for axis, places in axes if not axis.column.part_of]
         text = " ".join([*words, *([f"where {' and '.join(named)}"] if named else [])])
         # Zeros up to rounding.
+        unit = 1e-9 * abs(contrast.effect) or 1.0
         shown = [self._level(round(mean / unit) * unit) for mean in contrast.means]
         ends = " to ".join(number(end) for end in contrast.interval)
         within = f"95 %: {ends}; " if contrast.interval else ""
         share = number(100 * contrast.rows / self.rows.shape[0])
         means = "both {}, first only {}, second only {}, neither {}".format(*shown)
-        beyond = f"{self._signed(contrast.effect)} beyond both alone"
-        return f"{text[:1].upper()}{text[1:]}: {beyond} ({within}{means}; {share} % of rows)."
+        text = f"{text[:1].upper()}{text[1:]}: {self._signed(contrast.effect)} beyond both alone"
+        return f"{text} ({within}{means}; {share} % of rows)."
 
     def contrast(self, a: int, b: int) -> Contrast:
         """Return the double difference of a pair of columns that is largest beside its accuracy.
@@ -487,8 +492,7 @@ class Effects:
         differences = [self._difference(*each) for each in zip(axes, places, sums, strict=True)]
         samples = self.scale * np.einsum("sk,sk->s", *differences)
         interval = np.quantile(samples, (0.025, 0.975)) if samples.size > 1 else ()
-        at = [self.columns.index(axis.column) for axis in axes]
-        mains = [self.main(place, self._block(place)).mean(axis=0) for place in at]
+        mains = [self._main_effects[self.columns.index(axis.column)] for axis in axes]
         means = []
         for first, second in ((True, True), (True, False), (False, True), (False, False)):
             at = [rows == side for rows, side in zip(inside, (first, second), strict=True)]
@@ -498,9 +502,16 @@ class Effects:
             alone = sum(main[rows].mean() for main, rows in zip(mains, at, strict=True))
             means.append(self.constant + float(alone) + self.scale * float(joint.mean()))
         shares = [rows.mean() * (1.0 - rows.mean()) for rows in inside]
-        both = int((inside[0] & inside[1]).sum())
-        effect, accuracy = float(samples.mean()), float(np.sqrt(np.prod(shares)))
-        return Contrast(*axes, *places, effect, tuple(map(float, interval)), tuple(means), both, accuracy)
+        both, effect = int((inside[0] & inside[1]).sum()), float(samples.mean())
+        return Contrast(
+            *axes,
+            *places,
+            effect,
+            tuple(map(float, interval)),
+            tuple(means),
+            both,
+            float(np.sqrt(np.prod(shares))),
+        )
 
     def _difference(self, axis: Axis, places: Sequence[int], sums: np.ndarray) -> np.ndarray:
         """Return the mean of v_A over the rows of some levels minus that over the others, shape (S, k)."""
@@ -511,7 +522,7 @@ class Effects:
 
     @cached_property
     def constant(self) -> float:
-        """F with all columns at their average."""
+        """The value of f with all columns at their average."""
         means = self._means
         products = 0.5 * (np.square(means.sum(axis=1)) - np.square(means).sum(axis=1)).sum(axis=1)
         return self.center + self.scale * float(

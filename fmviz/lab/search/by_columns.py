@@ -82,16 +82,14 @@ class ByColumns:
     @property
     def sentences(self) -> list[str]:
         """Sentences on the number of pairs beyond chance, and how it was found."""
-        n, named = len(self.effects.pairs), len(self.beyond)
-        of_all = f"{counted(n, 'pair')} of columns"
+        named, of_all = len(self.beyond), f"{counted(len(self.effects.pairs), 'pair')} of columns"
         stand = f"{named:,} of {of_all} {'stands' if named == 1 else 'stand'} out from chance."
-        of = f" Only the {self.tested:,} columns with the largest effects were tested."
+        few = f" Only the {self.tested:,} columns with the largest effects were tested."
+        few *= self.tested < len(self.effects.columns)
         return [
             stand if named else f"None of {of_all} stands out from chance.",
             f"Tested by the residuals of the columns alone, beside {SIGNS} sets of random signs, at 1 % for "
-            f"all pairs together; pairs that repeat a stronger one do not count."
-            + of
-            * (self.tested < len(self.effects.columns)),
+            f"all pairs together; pairs that repeat a stronger one do not count.{few}",
         ]
 
 
@@ -101,8 +99,8 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
     scale, unit = wording.scale, wording.unit
     if wording.log_odds:
         scale, unit = LOG_ODDS if len(machine.P) > 1 else 1.0, f"log-odds of {wording.positive}"
-    # Successive samples are correlated: half of them suffice.
     center = 0.0 if wording.scaling is None or wording.binary else wording.scaling.mean
+    # Successive samples are correlated: half of them suffice.
     return Effects(machine[::2], run.problem.design.matrix, run.dataset.columns, scale, unit, center)
 
 
