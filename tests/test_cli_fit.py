@@ -14,7 +14,6 @@ from sklearn.datasets import dump_svmlight_file
 from fmviz.lab.importing import import_upload
 from fmviz.lab.runner import Run
 from fmviz.lab.saved_model import SavedModel
-from fmviz.lab.search import averaged
 from fmviz.lab.uploads import library
 from fmviz.tables.recipe import first_recipe
 from fmviz.tables.source import Reading
@@ -123,24 +122,28 @@ def test_rows_of_a_group_stay_together_and_it_is_no_feature(file, table, tmp_pat
     text = command("fit", file, "--target", "price", "--group", "day", "--output", tmp_path, *STRONG).out
     assert "300 rows, 240 for training, 6 features" in text
     assert "Rows with the same day stay on the same side of every split." in text
-    assert "on 60 held-out rows of 6 day" in text
+    assert "240 held-out rows of 24 day in 5 folds" in text
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["data"]["group"] == SavedModel.load(tmp_path / "model.npz").group == "day"
 
 
-def test_figures_stand_under_the_machine_that_they_are_of(file, tmp_path, command, monkeypatch):
-    monkeypatch.setattr(averaged, "_DRAWS", 5)
-    monkeypatch.setattr(averaged, "_BURN_IN", 5)
-    for error in (np.inf, -np.inf):
-        monkeypatch.setattr(averaged, "standard_error", lambda *_, error=error: error)
-        text = command("fit", file, "--target", "price", "--rank", "2", "--output", tmp_path).out
-        report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-        assert report["averaged"] == (error < 0)
-        before, after = text.split("fitted to 300 rows:")
-        assert f"RMSE, validation {report['metrics']['RMSE, validation']:.4g}" in before.splitlines()[-3]
-        figures = after.splitlines()[3]
-        assert figures.startswith(f"RMSE, training {report['result']['metrics']['RMSE, training']:.4g}")
-        assert "validation" not in figures
+def test_strengths_and_a_candidate_are_chosen_by_folds(file, table, tmp_path, command):
+    text = command("fit", file, "--target", "price", "--rank", "2", "--output", tmp_path).out
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["data"]["training_rows"] == 300
+    errors = {row["300 held-out rows in 5 folds"]: row for row in report["candidates"]}
+    assert f"{report['predicts']} predicts best." in report["search"]["message"]
+    assert errors[report["predicts"]]["RMSE (in price)"] < 0.1 * errors["the mean"]["RMSE (in price)"]
+    # Errors of all candidates stand above the machine of sparse pairs, with its own.
+    candidates, machine = text.split("Sparse pairs, fitted to 300 rows:")
+    assert f"RMSE, training {report['metrics']['RMSE, training']:.4g}" in machine
+    assert all(name in candidates for name in errors)
+    noise = table.assign(price=np.random.default_rng(1).normal(size=300))
+    noise.to_csv(file, index=False)
+    command("fit", file, "--target", "price", "--strengths", "sparsest", "--output", tmp_path)
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["predicts"] == "the mean"
+    predicted = SavedModel.load(tmp_path / "model.npz").predict(noise)
+    assert predicted == pytest.approx(np.full(300, noise["price"].mean()))
 
 
 def test_libsvm(table, tmp_path, command):

@@ -31,14 +31,11 @@ _PRINTED = 10
 
 def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     """Return the report of a fit as a dictionary for JSON, and the strongest pairs."""
-    prepared, end, encoded, posterior = fit.last.run, fit.last.end, fit.encoded, fit.last.posterior
-    dataset, experiment = prepared.dataset, prepared.experiment
-    # The interpretation refers to the machine that predicts.
-    parameters = end.parameters if posterior is None else posterior.mean_parameters()
+    prepared, end, encoded, contest = fit.last.run, fit.last.end, fit.encoded, fit.last.contest
+    dataset, experiment, parameters = prepared.dataset, prepared.experiment, end.parameters
     pairs = pair_table(prepared.problem.model, parameters, dataset, top)
     assert end.status is not None, "the fit has ended"
     scale = encoded.target.scale if encoded is not None else 1.0
-    last = fit.validated
     never = []
     if count := int((pairs["rows_with_both"] == 0).sum()):
         never = [
@@ -50,7 +47,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
         "data": {
             "name": dataset.name,
             "rows": len(dataset.y),
-            "training_rows": last["rows"],
+            "training_rows": prepared.problem.design.n_samples,
             "dropped_rows": 0 if encoded is None else encoded.dropped,
             "features": int(dataset.X.shape[1]),
             "target": dataset.target_name,
@@ -62,7 +59,8 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
         "columns": _columns(fit),
         "settings": settings,
         "search": fit.search,
-        "averaged": posterior is not None,
+        "candidates": fit.by_columns.errors if fit.by_columns else contest.errors if contest else (),
+        "predicts": "" if contest is None else contest.labels[fit.last.chosen],
         "result": {
             "status": str(end.status.reason),
             "message": end.status.message,
@@ -73,10 +71,8 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "used_features": end.used_features,
             "used_interactions": end.used_interactions,
             "intercept": np.asarray(parameters.intercept).tolist(),
-            "rows": prepared.problem.design.n_samples,
-            "metrics": in_units(end.metrics, (scale, "")),
         },
-        "metrics": in_units(last, (scale, "")),
+        "metrics": in_units(end.metrics, (scale, "")),
         "linear_weights": _linear(parameters.w, dataset),
         "encoding": None if encoded is None or encoded.encoder is None else encoded.encoder.to_dict(),
         "stored_run": fit.last.stored or None,
@@ -104,7 +100,7 @@ def _columns(fit: Fit) -> dict[str, Any] | None:
         | {"sentence": effects.pair_sentence(row.a, row.b)}
         for row in reading.named.itertuples()
     ]
-    return {"mains": mains, "pairs": pairs, "message": " ".join(reading.sentences), "errors": reading.errors}
+    return {"mains": mains, "pairs": pairs, "message": " ".join(reading.sentences)}
 
 
 def _notes(fit: Fit) -> list[str]:
@@ -177,37 +173,30 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
     ]
     if content["search"] is not None:
         lines.append(content["search"]["message"])
-    measured = [
-        ", ".join(f"{words} {value:.4g}" for words, value in metrics.items())
-        for metrics in (content["metrics"], result["metrics"])
-    ]
-    fitted = f"fitted to {data['training_rows']:,} rows"
+    lines += ["", text_table(content["candidates"])] if content["candidates"] else []
     machine = [
         result["message"],
         f"objective {cell(result['objective'])}, certificate {result['certificate']:.1e}, "
         f"{result['used_features']:,} features and {result['used_interactions']:,} of {count:,} interactions "
         "used",
-        measured[1],
+        ", ".join(f"{words} {value:.4g}" for words, value in content["metrics"].items()),
     ]
-    every = f"fitted to {result['rows']:,} rows:"
-    if content["averaged"]:
-        beside = f"For comparison, the sparsest machine within one standard error, {every}"
-        machine = [f"The average, {fitted}: {measured[0]}", "", beside, *machine]
-    elif result["rows"] != data["training_rows"]:
-        machine = [f"With the same strengths, {fitted}: {measured[0]}", "", f"The machine, {every}", *machine]
-    lines += ["", *machine, ""]
+    if not content["candidates"]:
+        lines += ["", *machine, ""]
     if (columns := content["columns"]) is not None:
         mains = [f"  {row['sentence']}" for row in columns["mains"][:_PRINTED]]
         joint = [f"  {row['sentence']}" for row in columns["pairs"]]
         lines += ["Columns by their individual effect on predictions:", *mains, ""]
-        lines += [columns["message"], *joint, "", text_table(columns["errors"]), ""]
+        lines += [columns["message"], *joint, ""]
+    if content["candidates"]:
+        lines += [f"Sparse pairs, fitted to {data['training_rows']:,} rows:", *machine, ""]
     # Pairs that occur in no row affect no prediction and are listed only in the files.
     met = pairs[pairs["rows_with_both"] > 0]
     shown = met if len(met) else pairs
     each = shown.groupby("output", sort=False) if outputs > 1 else shown
     shown = each.head(max(3, _PRINTED // outputs) if outputs > 1 else _PRINTED)
     rows = shown.rename(columns=lambda name: name.replace("_", " ")).to_dict("records")
-    if len(shown) and not content["averaged"]:
+    if len(shown):
         lines += ["Weights are shrunk by λ and λ_p: interpret their order and sign rather than their size."]
     lines.append(text_table(rows) if len(shown) else "No interaction is used; try a smaller λ.")
     if content["stored_run"] is not None:
@@ -218,7 +207,7 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
 def write(fit: Fit, content: Mapping[str, Any], pairs: pd.DataFrame, folder: Path) -> None:
     """Write model.npz, interactions.csv, report.json and report.html into a folder."""
     base = "auto" if fit.source is None else fit.source.reading.base
-    fit.last.saved_model(fit.encoded, base).save(folder / "model.npz")
+    fit.last.saved_model(fit.encoding, base).save(folder / "model.npz")
     pairs.map(defused).to_csv(folder / "interactions.csv", index=False)
     text = json.dumps(plain(content), indent=1, ensure_ascii=False)
     for name, written in (("report.json", text), ("report.html", html(fit, content))):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ _FIRST = {
     "max_epochs": 1_000,
     "init_scale": 0.1,
 }
+_KEPT_OUT = 0.2
 # Strengths are chosen to within half a decade; few digits of the weights suffice.
 _TUNED_TOL = 1e-3
 _OPTIONS: dict[str, type] = {
@@ -139,7 +140,17 @@ add = partial(
                 "metavar": "DATA",
                 "help": "a CSV, TSV, Parquet or libsvm file, or the name of a data set",
             },
-            "--validation": {"type": float, "default": 0.2, "help": "share of held-out rows (default: 0.2)"},
+            "--validation": {
+                "type": float,
+                "help": "share of rows kept out of training (default: 0.2, or 0 if strengths are chosen by "
+                "validation, in which case errors are measured by folds)",
+            },
+            "--strengths": {
+                "choices": ("best", "sparsest"),
+                "default": "best",
+                "help": "the best prediction, or the sparsest machine within one standard error of it "
+                "(default: best)",
+            },
             "--seed": {"type": int, "default": 0, "help": "seed of the split and the start (default: 0)"},
             "--top": {"type": int, "default": 1000, "help": "pairs in interactions.csv (default: 1000)"},
             "--output": {
@@ -179,27 +190,27 @@ class Fit:
     Attributes
     ----------
     last : FirstFit
-        The fit, to all rows if its strengths were chosen by validation.
+        The fit, with the contest if its strengths were chosen by validation.
     encoded : Encoded or None
         The encoded data of a file or an upload.
+    encoding : callable or None
+        As for `FirstFit.saved_model`.
     source : Source or None
         The file as read.
     search : dict or None
         The result of the search for strengths or a number of interactions.
     command : str
         The command line.
-    validated : mapping of str to float
-        The number of training rows, and the metrics of the machine that predicts.
     by_columns : ByColumns or None
-        The column effects of the machine that predicts.
+        The column effects.
     """
 
     last: FirstFit
     encoded: Encoded | None
+    encoding: Callable[[str], Encoded] | None
     source: Source | None
     search: dict[str, Any] | None
     command: str
-    validated: Mapping[str, Any]
     by_columns: ByColumns | None = None
 
 
@@ -245,9 +256,9 @@ def _of_registered(arguments: argparse.Namespace) -> Fit:
     first = suggested(arguments.data, given.get("model")).to_dict()
     prepared = Run.prepare(Experiment.from_dict({**first, **given, "dataset": arguments.data}))
     upload = library.find(arguments.data) if is_upload(arguments.data) else None
-    encoded = None if upload is None else library.encoded(upload.file, upload.recipe)
+    encoding = None if upload is None else partial(library.in_bases, upload)
     with closing(open_store(arguments)) as store:
-        return _fit(arguments, prepared, encoded, store=store)
+        return _fit(arguments, prepared, encoding, store=store)
 
 
 def _of_file(arguments: argparse.Namespace) -> Fit:
@@ -259,73 +270,74 @@ def _of_file(arguments: argparse.Namespace) -> Fit:
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.runner import prepare, split
     from fmviz.lab.search.tuning import can_be_tuned, with_settings
+    from fmviz.tables.curves import EVERY
     from fmviz.tables.encoded import encode
     from fmviz.tables.recipe import columns_of, row_groups
 
     given = _given(arguments)
+    choose = not set(STRENGTHS).intersection(given)
+    if arguments.validation is None:
+        given["validation"] = 0.0 if choose else _KEPT_OUT
     # Validated before reading the data, which may be slow.
     asked = Experiment.from_dict({**_first_settings(given), **given})
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
     columns = columns_of(source)
     recipe = _recipe(source, columns, name, arguments)
     train, _ = split(len(source), asked.validation, asked.seed, row_groups(source, recipe))
-    encoded = encode(source, recipe, train, columns)
+
+    @cache
+    def encoding(numbers: str) -> Encoded:
+        return encode(source, replace(recipe, numbers=numbers or recipe.numbers), train, columns)
+
+    encoded = encoding("")
     dataset, inside = Dataset.of_table(encoded, name, name), np.isin(encoded.rows, train)
+    if recipe.numbers in ("auto", "curve"):
+        dataset = replace(dataset, every=lambda: Dataset.of_table(encoding(EVERY), name, name))
     loss = "squared" if dataset.task == "regression" else "logistic"
     experiment = Experiment.from_dict({**_first_settings(given, dataset.task), "loss": loss, **given})
     prepared = prepare(dataset, experiment, np.flatnonzero(inside), np.flatnonzero(~inside))
-    choose = can_be_tuned(prepared.problem) and not set(STRENGTHS).intersection(given)
+    choose = choose and can_be_tuned(prepared.problem)
     if choose and "tol" not in given:
         prepared = with_settings(prepared, {"tol": _TUNED_TOL})
-    return _fit(arguments, prepared, encoded, source, choose=choose)
+    return _fit(arguments, prepared, encoding, source, choose=choose)
 
 
 def _fit(
     arguments: argparse.Namespace,
     prepared: Run,
-    encoded: Encoded | None,
+    encoding: Callable[[str], Encoded] | None,
     source: Source | None = None,
     *,
     choose: bool = False,
     store: RunStore | None = None,
 ) -> Fit:
     """Fit, show the progress, and interpret the result by columns."""
-    from fmviz.lab.interpretation.effects import as_posterior
-    from fmviz.lab.search.by_columns import read
+    from fmviz.lab.search.by_columns import described
+    from fmviz.lab.search.contest import contest_of
     from fmviz.lab.search.first_fit import FirstFit, first_fit
+    from fmviz.paths.validation import finished
 
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    asked = {"sparsest": False, "choose": choose, "interactions": arguments.interactions}
-    fits, progress = [], Progress()
+    sparsest, progress = arguments.strengths == "sparsest", Progress()
+    asked = {"sparsest": sparsest, "choose": choose, "interactions": arguments.interactions}
     for step in first_fit(prepared, store, **asked, warm=True, origin="command"):
         progress.tell(step.message)
         if isinstance(step, FirstFit):
-            fits.append(step)
+            last = step
+    search, contest, reading = dict(last.search), last.contest, None
+    if contest is not None:
+        search["message"] += f" {last.message}"
+    has_pairs = prepared.problem.n_machines is None and prepared.problem.model.plain
+    if source is not None and has_pairs and len(prepared.dataset.columns) > 1:
+        contest = contest or finished(contest_of(last.run), lambda step: progress.tell(step.message))
+        reading = finished(described(contest, last.chosen, last.run, last.end.parameters, last.posterior))
     progress.clear()
-    first, last = fits[0], fits[-1]
-    search, average = dict(first.search), last.average
-    validated = {**first.end.record(), "rows": prepared.problem.design.n_samples}
-    averaged = None
-    if average is not None:
-        search["message"] += f" {average.message}"
-        if average.better:
-            averaged = average.posterior
-            validated = {"rows": validated["rows"], **average.figures}
-    reading, problem = None, prepared.problem
-    has_pairs = problem.n_machines is None and problem.model.plain and len(prepared.dataset.columns) > 1
-    if source is not None and prepared.validation is not None and has_pairs:
-        binary = prepared.dataset.task == "binary"
-        own, every = (as_posterior(fit.end.parameters, binary) for fit in (first, last))
-        total = last.run, last.posterior or every
-        if average is not None and not average.worse and last.posterior is None:
-            # Samples have intervals, and shrink less.
-            total = first.run, average.posterior
-        reading = read(first.run, averaged or own, total=total)
+    encoded = None if encoding is None else encoding("")
     if encoded is not None:
-        encoded = replace(encoded, target=encoded.target.for_loss(problem.loss))
+        encoded = replace(encoded, target=encoded.target.for_loss(prepared.problem.loss))
     command = f"fmviz {shlex.join(arguments.given)}"
-    return Fit(last, encoded, source, search or None, command, validated, reading)
+    return Fit(last, encoded, encoding, source, search or None, command, reading)
 
 
 def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[str, Any]:
@@ -401,4 +413,5 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
             given[name] = json.loads(value)
         except json.JSONDecodeError:
             given[name] = value
-    return {**given, "validation": arguments.validation, "seed": arguments.seed}
+    share = _KEPT_OUT if arguments.validation is None else arguments.validation
+    return {**given, "validation": share, "seed": arguments.seed}

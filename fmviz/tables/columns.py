@@ -54,10 +54,13 @@ class Basis:
         0 for bins, 1 for hat functions (linear B-splines).
     knots : tuple of float
         The ends of the bins, or the peaks of the hats.
+    size : int
+        The number of functions that was asked for; 0 if unknown.
     """
 
     degree: Annotated[int, Interval(ge=0, le=1)]
     knots: tuple[Finite, ...]
+    size: Annotated[int, Interval(ge=0)] = 0
 
     def __post_init__(self) -> None:
         if len(self.knots) < 2 or any(low >= high for low, high in pairwise(self.knots)):
@@ -67,6 +70,11 @@ class Basis:
     def width(self) -> int:
         """The number of functions."""
         return len(self.knots) + self.degree - 1
+
+    @property
+    def spec(self) -> tuple[int, int]:
+        """The degree, and the number of functions that was asked for."""
+        return self.degree, self.size
 
     def labels(self, name: str) -> tuple[str, ...]:
         """Return a name for every function."""
@@ -191,6 +199,10 @@ class FeatureColumn(ABC):
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
         """Return the blocks of features of values from `read`, each of shape (N, ·)."""
 
+    def in_bases(self, bases: Iterable[tuple[int, int]]) -> np.ndarray:
+        """Return the mask of the features outside the curves, and of curves of given degrees and sizes."""
+        return np.ones(len(self.feature_names), dtype=bool)
+
     def features(self, values: pd.Series) -> list[sp.csr_array]:
         """Return all features of values from `read`, including the indicator of missing values."""
         missing = sp.csr_array(values.isna().to_numpy(dtype=np.float64)[:, None])
@@ -292,8 +304,16 @@ class NumberColumn(FeatureColumn):
         The trend of dates has finer bases.
         """
         numbers, finer = self._inside(values.dropna()), _FINER if self.part_of else 1
-        able = (basis_of(numbers, degree, finer * size) for degree, size in bases)
-        return replace(self, curves=tuple(basis for basis in able if basis is not None))
+        able = ((basis_of(numbers, degree, finer * size), size) for degree, size in bases)
+        curves = tuple(replace(basis, size=size) for basis, size in able if basis is not None)
+        return replace(self, curves=curves)
+
+    def in_bases(self, bases: Iterable[tuple[int, int]]) -> np.ndarray:
+        """Return the mask of the features outside the curves, and of curves of given degrees and sizes."""
+        mask = np.ones(len(self.feature_names), dtype=bool)
+        inside = [np.full(basis.width, basis.spec in bases) for basis in self.curves]
+        mask[1 : 1 + sum(map(len, inside))] = np.concatenate([mask[:0], *inside])
+        return mask
 
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
         """Return the line and the curves."""

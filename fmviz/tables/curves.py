@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from fmviz.engine.design import Design
 from fmviz.engine.sampling.gibbs import GibbsSampler
 from fmviz.engine.sampling.posterior import Posterior
+from fmviz.tables.columns import FeatureColumn, NumberColumn
 
 BASES: dict[str, tuple[tuple[int, int], ...]] = {
     "line": (),
@@ -24,12 +25,26 @@ BASES: dict[str, tuple[tuple[int, int], ...]] = {
 """The bases tried, each with its degree and maximum number of functions."""
 USUAL = "10 hats"
 """The bases of numbers if there is no target to validate on."""
+EVERY = "every"
+"""All of these bases side by side, for an average over machines that each use one of them."""
+SIDE_BY_SIDE = ((1, 10), (1, 20), (1, 8), (0, 32))
 
 _RANK, _BURN_IN, _DRAWS = 8, 30, 60
 _FOLDS = 3
 # More rows do not improve the choice, and take longer.
 _MOST_ROWS = 6_000
 _ONE_FOLD = 3_000
+
+
+def parts_of(columns: Sequence[FeatureColumn]) -> dict[str, np.ndarray]:
+    """Return the mask of the features of every name of bases, (d,); empty unless all stand side by side.
+
+    Every mask contains the straight lines, and the features of words.
+    """
+    specs = {basis.spec for column in columns if isinstance(column, NumberColumn) for basis in column.curves}
+    if specs != {*SIDE_BY_SIDE}:
+        return {}
+    return {name: np.concatenate([column.in_bases(own) for column in columns]) for name, own in BASES.items()}
 
 
 def best_bases(

@@ -25,7 +25,7 @@ from fmviz.tables.columns import (
     WordColumn,
     column_from_dict,
 )
-from fmviz.tables.curves import BASES, USUAL, best_bases
+from fmviz.tables.curves import BASES, EVERY, SIDE_BY_SIDE, USUAL, best_bases
 from fmviz.tables.kinds import KINDS, Column, described
 
 NUMBERS = ("auto", "line", "curve")
@@ -49,7 +49,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numbers : {"auto", "line", "curve"} or name of bases, default="auto"
         Whether numbers have curves, or a name from ``fmviz.tables.curves.BASES``. By default chosen by
         validation among a few bases on the target passed to `fit`; without a target, curves of ten hat
-        functions.
+        functions. "every" has all bases side by side, for averages over machines that each use one.
     use : mapping of str to str, optional
         The kinds of columns, overriding the detected ones: "number", "word", "yes_no", "date", "text" or
         "ignored".
@@ -82,7 +82,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     sentences_ : tuple of str
         Sentences on inferred properties.
     bases_ : str
-        The curves of numbers, a name from ``fmviz.tables.curves.BASES``.
+        The curves of numbers, a name from ``fmviz.tables.curves.BASES``, or "every".
     n_features_in_, feature_names_in_
         The columns of the table.
 
@@ -194,7 +194,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise ValueError if a parameter is invalid for a table with these column names."""
-        allowed = {"numbers": (*NUMBERS, *BASES), "scaling": SCALINGS, "missing": MISSING, "use": KINDS}
+        allowed = {
+            "numbers": (*NUMBERS, *BASES, EVERY),
+            "scaling": SCALINGS,
+            "missing": MISSING,
+            "use": KINDS,
+        }
         for parameter, choices in allowed.items():
             given = getattr(self, parameter) or {}
             for name, value in given.items() if isinstance(given, Mapping) else [("", given)]:
@@ -270,7 +275,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tried = {"auto": tuple(BASES), "curve": tuple(BASES)[1:]}.get(self.numbers, (self.numbers,))
         able: dict[str, tuple[FeatureColumn, ...]] = {
             name: tuple(
-                column.with_curves(read[column.name], BASES[name])
+                column.with_curves(read[column.name], BASES.get(name, SIDE_BY_SIDE))
                 if isinstance(column, NumberColumn)
                 else column
                 for column in self.columns_
@@ -407,7 +412,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"encoding.parameters: {min(unknown)!r} is unknown")
         encoder = cls(**learned.parameters)
         encoder.check(learned.names)
-        one_of("encoding.bases", learned.bases, BASES)
+        one_of("encoding.bases", learned.bases, (*BASES, EVERY))
         encoder.columns_ = tuple(map(column_from_dict, learned.columns))
         encoder.dates_, encoder.sentences_, encoder.bases_ = learned.dates, learned.sentences, learned.bases
         encoder.feature_names_in_ = np.array(learned.names, dtype=object)

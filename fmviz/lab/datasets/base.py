@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +69,8 @@ class Dataset:
         The name of the groups that splits do not divide, such as dates; empty if rows are split individually.
     row_groups : (N,) int ndarray or None
         The group of every row.
+    every : callable or None
+        Returns the data set with all bases of numbers side by side; None if the bases are set.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Dataset:
     columns: tuple[FeatureColumn, ...] = ()
     group: str = ""
     row_groups: np.ndarray | None = None
+    every: Callable[[], Dataset] | None = None
 
     @classmethod
     def of_table(cls, encoded: Encoded, name: str, title: str) -> Dataset:
@@ -120,6 +123,13 @@ class Dataset:
             group=encoded.group,
             row_groups=encoded.row_groups,
         )
+
+    @cached_property
+    def bases(self) -> dict[str, np.ndarray]:
+        """The mask of the features of every name of bases, if all bases of numbers stand side by side."""
+        from fmviz.tables.curves import parts_of
+
+        return parts_of(self.columns)
 
     @cached_property
     def n_bytes(self) -> int:
@@ -218,9 +228,14 @@ class Dataset:
             class_labels=None if task == "regression" else (f"not {name}", name),
             target_name=name if self.task == "regression" else self.target_name,
             targets=(),
+            every=None if self.every is None else partial(_of_output, self.every, c),
             truth=self.truth[c] if self.truth is not None and self.truth.ndim == 3 else self.truth,
             target_scaling=scaling[c] if isinstance(scaling, tuple) else scaling,
         )
+
+
+def _of_output(every: Callable[[], Dataset], c: int) -> Dataset:
+    return every().of_output(c)
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from fmviz.engine.design import Design
 from fmviz.engine.fit import never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.sampling.gibbs import Draw
 from fmviz.engine.sampling.posterior import Posterior, draws_by_output, intervals_of
 from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.runner import Run
-from fmviz.metrics import METRICS, Predictions, measured
+from fmviz.metrics import METRICS, Metric, Predictions, measured
 from fmviz.metrics.prediction import auc_by_row, standard_error
 
 _DRAWS, _BURN_IN = 150, 50
@@ -28,18 +28,6 @@ LOG_ODDS = 1.702
 """Φ(z) is 1/(1 + exp(−1.702 z)) up to 0.01."""
 
 
-def can_be_averaged(problem: Problem) -> bool:
-    """Return whether sampling is possible within some minutes, with one machine per output."""
-    numbers = len(problem.machines) * _DRAWS * problem.design.n_features * (problem.rank + 1)
-    few = visits_of(problem) <= _MOST_VISITS and numbers <= _MOST_NUMBERS and not problem.loss.log_link
-    return few and problem.model.plain
-
-
-def visits_of(problem: Problem) -> int:
-    """Return the number of reads of entries of X for all samples."""
-    return len(problem.machines) * (_DRAWS + _BURN_IN) * problem.design.nnz * (problem.rank + 1)
-
-
 @dataclass(frozen=True)
 class Message:
     """A progress message of a fit or of sampling."""
@@ -47,31 +35,95 @@ class Message:
     message: str
 
 
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """Machines to sample and to average.
+
+    Attributes
+    ----------
+    rank : int
+        The rank; 0 for a linear model.
+    parts : sequence of (d,) bool ndarray
+        The features of each machine; the weights of all others are 0.
+    burn_in, draws : int
+        The numbers of first samples, which are ignored, and of samples that are averaged, per machine.
+    """
+
+    rank: int
+    parts: Sequence[np.ndarray]
+    burn_in: int = 30
+    draws: int = 60
+
+    def visits(self, problem: Problem) -> float:
+        """Return the number of reads of entries of X."""
+        counts = problem.design.counts
+        each = sum(float(counts[part].sum()) for part in self.parts)
+        return len(problem.machines) * (self.draws + self.burn_in) * (self.rank + 1) * each
+
+    def numbers(self, problem: Problem) -> float:
+        """Return the number of stored weights."""
+        each = len(self.parts) * self.draws * problem.design.n_features * (self.rank + 1)
+        return float(len(problem.machines) * each)
+
+    def fits(self, problem: Problem) -> bool:
+        """Return whether it ends within a minute and in memory."""
+        return self.visits(problem) <= _MOST_VISITS and self.numbers(problem) <= _MOST_NUMBERS
+
+
+def usual_sampling(problem: Problem) -> Sampling:
+    """Return one machine with the rank and all features of a problem."""
+    return Sampling(problem.rank, [np.ones(problem.design.n_features, dtype=bool)], _BURN_IN, _DRAWS)
+
+
+def can_be_sampled(problem: Problem) -> bool:
+    """Return whether samples suit the model and the loss: pairs, separate outputs, and a mean or classes."""
+    return problem.model.plain and (problem.loss.task == "binary" or problem.loss.name == "squared")
+
+
+def can_be_averaged(problem: Problem) -> bool:
+    """Return whether `averaged` is possible, in time and memory."""
+    return can_be_sampled(problem) and usual_sampling(problem).fits(problem)
+
+
+def sampled(
+    problem: Problem, sampling: Sampling, seed: int, should_stop: Callable[[], bool] = never, before: str = ""
+) -> Generator[Message, None, Posterior | None]:
+    """Return samples of one or several machines per output, in single precision; None if stopped.
+
+    All features of a machine share one prior: a prior per column does not shrink columns of a single feature.
+    Yields a `Message` after every sample.
+    """
+    binary, outputs, d = problem.loss.task == "binary", problem.target.outputs, problem.design.n_features
+    rng, each = np.random.default_rng([seed, 3]), sampling.burn_in + sampling.draws
+    total, shape = each * len(sampling.parts), (len(outputs), sampling.draws * len(sampling.parts))
+    P = np.zeros((*shape, d, sampling.rank), dtype=np.float32)
+    w, intercept = np.zeros((*shape, d), dtype=np.float32), np.zeros(shape, dtype=np.float32)
+    for number, part in enumerate(sampling.parts):
+        design = problem.design if part.all() else Design(problem.design.matrix[:, part])
+        shared = np.zeros(design.n_features, dtype=int)
+        settings = sampling.rank, binary, problem.fit_linear, problem.fit_intercept, shared, rng
+        for c, i, draw in draws_by_output(design, outputs, each, *settings):
+            if should_stop():
+                return None
+            at = number * sampling.draws + i - 1 - sampling.burn_in
+            if i > sampling.burn_in:
+                own = draw.parameters
+                P[c, at, part], w[c, at, part], intercept[c, at] = own.P, own.w, own.intercept
+            of = f", machine {c + 1} of {len(outputs)}" if len(outputs) > 1 else ""
+            yield Message(f"{before}Sample {number * each + i} of {total} of a Bayesian machine{of}.")
+    machines = Posterior(P, w, intercept, binary)
+    return machines if len(outputs) > 1 else machines.machines[0]
+
+
 def averaged(
     prepared: Run, should_stop: Callable[[], bool] = never
 ) -> Generator[Message, None, Posterior | None]:
-    """Return samples of machines with the rank and training rows of a run, or None if impossible.
-
-    Each output has a machine, and all features share one prior: a prior per column does not shrink columns of
-    a single feature. Yields a `Message` after every sample; `should_stop` ends early with None.
-    """
+    """Return samples of machines with the rank and training rows of a run, or None if impossible."""
     problem = prepared.problem
     if not can_be_averaged(problem):
         return None
-    binary = problem.loss.task == "binary"
-    groups = np.zeros(problem.design.n_features, dtype=int)
-    rng = np.random.default_rng([prepared.experiment.seed, 3])
-    total, outputs = _BURN_IN + _DRAWS, problem.target.outputs
-    settings = problem.rank, binary, problem.fit_linear, problem.fit_intercept, groups, rng
-    chains: list[list[Draw]] = [[] for _ in outputs]
-    for c, number, draw in draws_by_output(problem.design, outputs, total, *settings):
-        if should_stop():
-            return None
-        if number > _BURN_IN:
-            chains[c].append(draw)
-        of = f", machine {c + 1} of {len(outputs)}" if len(outputs) > 1 else ""
-        yield Message(f"Sample {number} of {total} of a Bayesian machine{of}.")
-    return Posterior.of(chains, binary)
+    seed = prepared.experiment.seed
+    return (yield from sampled(problem, usual_sampling(problem), seed, should_stop))
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +195,6 @@ class Average:
     better : bool
         Whether the average is used for prediction: if it is better by more than a standard error of the
         difference.
-    worse : bool
-        Whether it is worse by more than twice that; otherwise it describes the effects, with intervals.
     figures : mapping of str to float
         Prediction metrics of the average on these rows, by the names of `Run.measure`.
     message : str
@@ -157,7 +207,6 @@ class Average:
 
     posterior: Posterior
     better: bool
-    worse: bool
     figures: Mapping[str, float]
     message: str
     baseline: Baseline | None
@@ -167,36 +216,30 @@ class Average:
     def beside(cls, prepared: Run, parameters: Parameters, posterior: Posterior) -> Average:
         """Compare samples with the parameters of a fit."""
         draws = posterior.P.shape[-3]
-        small = Posterior(
-            posterior.P.astype(np.float32),
-            posterior.w.astype(np.float32),
-            posterior.intercept.astype(np.float32),
-            posterior.binary,
-        )
         log_odds = prepared.problem.loss.probability(np.zeros(1)) is not None
         baseline = Baseline.of(prepared, parameters) if prepared.problem.n_machines is None else None
         fit = baseline, LOG_ODDS if log_odds else 1.0
         if prepared.validation is None:
-            return cls(small, False, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
+            return cls(posterior, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
         design, y = prepared.validation
         target = Target.of(prepared.dataset.target_of(y))
-        metric = METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(target.kind, "accuracy")]
+        metric = metric_of(target.kind)
         scale, title = metric.within(prepared.dataset.unit)
         title += prepared.dataset.contrast if metric.name == "auc" else ""
         scores = posterior.scores(design.matrix), prepared.problem.model.scores(design, parameters)
         each = [measured(target.kind, Predictions(target, f)) for f in scores]
         sampled, own = (figures[metric.name] for figures in each)
         shown = {f"validation_{name}": value for name, value in each[0].items()}
-        gain = np.subtract(*(_by_row(target, f) for f in scores))
+        gain = np.subtract(*(by_row(target, f) for f in scores))
         error = standard_error(gain, prepared.row_groups[1])
-        better, worse = bool(gain.mean() > error), bool(gain.mean() < -2.0 * error)
+        better = bool(gain.mean() > error)
         compared = "better than" if better else "worse than" if gain.mean() < -error else "about as good as"
         words = (
             f"On held-out rows, predictions averaged over {draws} samples of a Bayesian machine are "
             f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, "
             f"{abs(gain.mean()) / (error or 1.0):.1f} standard errors apart."
         )
-        return cls(small, better, worse, shown, words, *fit)
+        return cls(posterior, better, shown, words, *fit)
 
     def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
         """Return posterior statistics of the weights of pairs (i, j), in the baseline of the fit.
@@ -217,8 +260,13 @@ class Average:
         return int(self.posterior.P.nbytes + self.posterior.w.nbytes)
 
 
-def _by_row(target: Target, f: np.ndarray) -> np.ndarray:
-    """Return how good each of the predictions is, shape (N,), by the measure of `Average.beside`."""
+def metric_of(kind: str) -> Metric:
+    """Return the metric that compares predictions of a kind of target."""
+    return METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(kind, "accuracy")]
+
+
+def by_row(target: Target, f: np.ndarray) -> np.ndarray:
+    """Return how good each prediction is, shape (N,): minus its squared error, or its part of the metric."""
     y = target.values
     if target.kind == "real":
         return np.asarray(-np.square(y - f).reshape(len(y), -1).mean(axis=1))

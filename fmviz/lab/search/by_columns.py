@@ -1,9 +1,9 @@
-"""Column effects of a machine: samples if possible, the number of relevant pairs, and the chance level."""
+"""Column effects of the machine that predicts best, and the pairs of columns beyond chance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,13 @@ from fmviz.engine.fit import Budget, Fit, never
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.posterior import Posterior
-from fmviz.engine.target import Target
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.chance import SIGNS, Beyond, beyond_chance
 from fmviz.lab.interpretation.effects import Effects, as_posterior
-from fmviz.lab.interpretation.wording import Wording, number
+from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run
-from fmviz.lab.search.averaged import LOG_ODDS, Average, Message, average_beside
-from fmviz.metrics import METRICS, Predictions, measured
+from fmviz.lab.search.averaged import LOG_ODDS, Message
+from fmviz.lab.search.contest import Contest, Name, contest_of
 from fmviz.typography import counted
 
 # The number of columns whose pairs are tested, those with the largest effects alone.
@@ -34,11 +33,11 @@ class ByColumns:
     Attributes
     ----------
     effects : Effects
-        Main effects and pairs, from samples if they predict better, else from the fit.
+        Main effects and pairs of a machine.
     message : str
-        A sentence on the choice between samples and fit.
+        Sentences on the machine.
     errors : tuple of dict
-        The errors of baselines and of the machine on held-out rows, as rows of a table.
+        The errors of the candidates on held-out rows, as rows of a table.
     beyond : tuple of Beyond
         The pairs of columns beyond chance.
     tested : int
@@ -71,15 +70,6 @@ class ByColumns:
         return pairs.loc[[(pair.first, pair.second) for pair in self.beyond]]
 
     @property
-    def compared(self) -> str:
-        """The first error of the machine and of the baselines; empty without held-out rows."""
-        if not self.errors:
-            return ""
-        rows, metric, *_ = self.errors[0]
-        each = [f"{number(row[metric])} for {row[rows]}" for row in reversed(self.errors)]
-        return f"{metric} {rows}: {'; '.join(each)}."
-
-    @property
     def sentences(self) -> list[str]:
         """Sentences on the number of pairs beyond chance, and how it was found."""
         named, of_all = len(self.beyond), f"{counted(len(self.effects.pairs), 'pair')} of columns"
@@ -104,66 +94,71 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
     return Effects(machine[::2], run.problem.design.matrix, run.dataset.columns, scale, unit, center)
 
 
-def alone(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Return f of a model of the columns without pairs, on the training rows and on the held-out rows."""
+def read_by_columns(
+    run: Run, parameters: Parameters, should_stop: Callable[[], bool] = never, sparsest: bool = False
+) -> Iterator[Message | ByColumns]:
+    """Hold the contest of a run, and yield the column effects of the machine that describes them best."""
+    contest = yield from contest_of(run, should_stop)
+    chosen: Name = "pairs"
+    if contest is not None:
+        chosen = contest.sparsest if sparsest else contest.best
+    by = (
+        None if should_stop() else (yield from described(contest, chosen, run, parameters, None, should_stop))
+    )
+    if by is not None:
+        yield by
+
+
+def described(
+    contest: Contest | None,
+    chosen: Name,
+    run: Run,
+    parameters: Parameters,
+    posterior: Posterior | None = None,
+    should_stop: Callable[[], bool] = never,
+) -> Generator[Message, None, ByColumns | None]:
+    """Return the column effects after a contest, of sparse pairs or of samples; None if stopped.
+
+    `posterior` are the samples of the chosen candidate, if known. Without a contest, the effects are those of
+    the run.
+    """
+    machine: Posterior | None
+    binary = run.problem.loss.task == "binary"
+    if contest is None:
+        return read(run, as_posterior(parameters, binary), _alone(run))
+    name, message = contest.described(chosen), contest.message(chosen)
+    if name == "pairs":
+        machine = as_posterior(contest.embedded(parameters, run), binary)
+    else:
+        known = posterior if name == chosen else None
+        machine = known or (yield from contest.machine(name, should_stop))
+    if name != chosen:
+        message += f" Effects are those of {contest.labels[name]}, which has intervals."
+    columns = yield from contest.machine("columns", should_stop)
+    if machine is None or columns is None:
+        return None
+    side = contest.run
+    alone = columns.scores(side.problem.design.matrix)
+    by = read(side, machine, LOG_ODDS * alone if columns.binary else alone)
+    return replace(by, message=message, errors=contest.errors)
+
+
+def _alone(run: Run) -> np.ndarray:
+    """Return f of a linear model with ½‖w‖² beside the sum of the losses, on the training rows."""
     design, y, loss = run.problem.design, run.problem.target, run.problem.loss
-    # A linear model with ½‖w‖² beside the sum of the losses.
     problem = Problem.build(design, y, loss=loss, rank=0, lambda_w=0.5 / y.values.size)
     end = Fit.of(problem, budget=Budget(300, tol=1e-6, report_every=None)).end()
-    train, *held_out = (problem.model.scores(design, end.parameters) for design in run.designs)
-    return train, held_out[0] if held_out else np.empty(0)
+    return problem.model.scores(design, end.parameters)
 
 
-def baselines(run: Run, machine: Posterior, linear: np.ndarray) -> tuple[dict[str, Any], ...]:
-    """Return the errors on held-out rows of a constant, of columns without pairs, and of the machine."""
-    if run.validation is None:
-        return ()
-    (design, y), loss = run.validation, run.problem.loss
-    constant = "the most frequent class" if machine.binary else "the mean"
-    known = {
-        constant: np.full(y.size, loss.score(run.problem.y.mean())),
-        "columns without pairs": linear,
-        "this model" if len(machine.P) == 1 else "the average of samples": machine.scores(design.matrix),
-    }
-    groups, target, rows = run.row_groups[1], Target.of(y), []
-    of = "" if groups is None else f" of {len(np.unique(groups)):,} {run.dataset.group}"
-    for name, f in known.items():
-        row: dict[str, Any] = {f"on {y.size:,} held-out rows{of}": name}
-        for metric, value in measured(target.kind, Predictions(target, f, loss=loss)).items():
-            scale, title = METRICS[metric].within(run.dataset.unit)
-            title += run.dataset.contrast if metric == "auc" else ""
-            row[title] = scale * value
-        rows.append(row)
-    return tuple(rows)
+def read(run: Run, machine: Posterior, alone: np.ndarray) -> ByColumns:
+    """Return the column effects of a machine, and the pairs beyond chance.
 
-
-def read_by_columns(
-    run: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
-) -> Iterator[Message | Average | ByColumns]:
-    """Compute the column effects of samples, or of a single-output fit that predicts better."""
-    machine, message = as_posterior(parameters, run.problem.loss.task == "binary"), ""
-    average = yield from average_beside(run, parameters, should_stop)
-    if average is not None:
-        message = average.message
-        machine = machine if average.worse else average.posterior
-    yield read(run, machine, message)
-
-
-def read(
-    run: Run, machine: Posterior, message: str = "", total: tuple[Run, Posterior] | None = None
-) -> ByColumns:
-    """Return the column effects of a machine, its errors on held-out rows, and the pairs beyond chance.
-
-    Effects and pairs are those of a run on all rows and its machine, if it is given as `total`.
+    `alone` are the predictions of the columns alone for the training rows, shape (N,).
     """
-    train, held_out = alone(run)
-    errors = baselines(run, machine, held_out)
-    if total is not None:
-        run, machine = total
-        train, _ = alone(run)
     effects = effects_of(run, machine)
     columns = sorted(effects.mains["column"].head(_MOST_TESTED))
     codes = {column: effects.codes(column) for column in columns}
-    residuals = -run.problem.slope(train)
+    residuals = -run.problem.slope(alone)
     beyond = beyond_chance(codes, residuals, run.row_groups[0], run.experiment.seed)
-    return ByColumns(effects, message, errors, beyond, len(columns))
+    return ByColumns(effects, beyond=beyond, tested=len(columns))

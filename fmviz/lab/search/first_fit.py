@@ -1,4 +1,4 @@
-"""First fit of new data without settings: strengths by validation, an average, and a fit to all rows."""
+"""First fit of new data without settings: strengths by validation, a fit, and a contest of candidates."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.saved_model import SavedModel
-from fmviz.lab.search.averaged import Average, Message, average_beside, averaged
+from fmviz.lab.search.averaged import Message
+from fmviz.lab.search.contest import Contest, Name, contest_of
 from fmviz.lab.search.equal_sparsity import SearchFit, at_number
-from fmviz.lab.search.tuning import on_all_rows, settings_of, tuned, with_settings
+from fmviz.lab.search.tuning import tuned, with_settings
 from fmviz.lab.store import RunStore
 from fmviz.lab.store.recorder import Recorder
 from fmviz.paths.validation import Trial
+from fmviz.tables.curves import EVERY
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.target import TargetEncoding
 from fmviz.typography import cell
@@ -40,11 +42,12 @@ class FirstFit:
         The search for strengths or for a number of interactions, for JSON.
     stored, trouble : str
         The id in the store, and the reason if it could not be stored; empty without a store.
-    average : Average or None
-        Predictions by samples of a Bayesian machine compared with the fit to the training rows, once
-        computed.
+    contest : Contest or None
+        The comparison of candidates by folds, once finished.
+    chosen : str
+        The candidate that predicts.
     posterior : Posterior or None
-        Samples for the rows of `run`, if they predict better.
+        The samples that predict; None for sparse pairs.
     """
 
     asked: Experiment
@@ -55,7 +58,8 @@ class FirstFit:
     search: Mapping[str, Any]
     stored: str = ""
     trouble: str = ""
-    average: Average | None = None
+    contest: Contest | None = None
+    chosen: Name = "pairs"
     posterior: Posterior | None = None
 
     @property
@@ -63,12 +67,24 @@ class FirstFit:
         """The memory size of the rows in bytes."""
         return self.run.problem.design.n_bytes
 
-    def saved_model(self, encoded: Encoded | None, base: str = "auto") -> SavedModel:
-        """Return the model for prediction, with the encoding of its file and the base of a libsvm file."""
-        dataset, experiment = self.run.dataset, self.run.experiment
+    def saved_model(self, encoding: Callable[[str], Encoded] | None, base: str = "auto") -> SavedModel:
+        """Return the model for prediction.
+
+        Parameters
+        ----------
+        encoding : callable or None
+            Returns the encoded file for some bases of numbers: "", those of the run, or "every".
+        base : str
+            The base of a libsvm file.
+        """
+        run, parameters, experiment = self.run, self.end.parameters, self.run.experiment
+        if self.contest is not None and self.posterior is not None:
+            run, parameters = self.contest.run, self.contest.embedded(parameters, run)
+        dataset = run.dataset
         target = TargetEncoding(dataset.target_name, dataset.task, labels=dataset.class_labels or ())
+        encoded = None if encoding is None else encoding(EVERY if dataset.bases else "")
         return SavedModel(
-            self.end.parameters,
+            parameters,
             experiment.model,
             target if encoded is None else encoded.target.for_loss(experiment.loss),
             dataset.feature_names,
@@ -80,7 +96,7 @@ class FirstFit:
         )
 
 
-Step: TypeAlias = Trial | SearchFit | Message | FirstFit | Average
+Step: TypeAlias = Trial | SearchFit | Message | FirstFit
 """Items of `first_fit`; each has a ``message``."""
 
 
@@ -89,13 +105,13 @@ def first_fit(
     store: RunStore | None = None,
     should_stop: Callable[[], bool] = never,
     *,
-    sparsest: bool = True,
+    sparsest: bool = False,
     choose: bool = True,
     interactions: int | None = None,
     warm: bool = False,
     origin: str = "page",
 ) -> Iterator[Step]:
-    """Choose strengths by validation on the training rows, fit with them, average, and fit to all rows.
+    """Choose strengths by validation on the training rows, fit with them, and hold a contest of candidates.
 
     Parameters
     ----------
@@ -106,12 +122,12 @@ def first_fit(
     should_stop : callable
         Polled between fits and samples.
     sparsest : bool
-        Whether to take the strengths of fewest pairs within one standard error of the best prediction,
-        rather than those of the best.
+        Whether to take the strengths of fewest pairs, and the sparsest candidate, within one standard error
+        of the best prediction, rather than the best.
     choose : bool
         Whether to choose strengths; otherwise there is a single fit to the training rows.
     interactions : int, optional
-        Target number of pairs for λ; there is no average then.
+        Target number of pairs for λ; there is no contest then.
     warm : bool
         Whether to start the fit at the end of the search; its settings alone then do not reproduce it.
     origin : str
@@ -124,9 +140,7 @@ def first_fit(
     Message
         Progress after every epoch of a fit and every sample of a Bayesian machine.
     FirstFit
-        The fit to the training rows, and finally the fit to all rows.
-    Average
-        The comparison of samples with the fit, if sampling is possible.
+        The fit, and finally with the contest, if sampling is possible.
 
     Raises
     ------
@@ -140,9 +154,8 @@ def first_fit(
         run = replace(with_settings(prepared, settings), begin=validation.start if warm else prepared.begin)
         search = {"message": validation.message, "tried": [trial.record() for trial in validation.trials]}
     if interactions is not None:
-        searched = on_all_rows(run) if choose else run
         probes = []
-        for probe in at_number(searched, interactions, None, should_stop):
+        for probe in at_number(run, interactions, None, should_stop):
             probes.append(probe)
             yield probe
         if should_stop():
@@ -162,26 +175,16 @@ def first_fit(
     stored = recorder.id if recorder.stored and not recorder.trouble else ""
     fit = replace(fit, stored=stored, trouble=recorder.trouble)
     yield fit
-    if validation is None:
+    if validation is None or interactions is not None or should_stop():
         return
-    compared = interactions is None and run.validation is not None
-    average = (yield from average_beside(run, end.parameters, should_stop)) if compared else None
-    better = average is not None and average.better
-    if better:
-        # The average predicts; the fit is for interpretation.
-        run = with_settings(run, settings_of(validation.sparsest, validation.init_scale))
-    if should_stop():
+    result = yield from contest_of(run, should_stop)
+    if result is None:
         return
-    run = replace(on_all_rows(run), begin=end.parameters if interactions is None else probe.start)
-    end, history, _ = yield from _fitted(run, None, origin, should_stop)
-    # Sampling may be too slow for all rows.
-    samples = (yield from averaged(run, should_stop)) if better else None
-    posterior = samples or (average.posterior if average and better else None)
+    chosen = result.sparsest if sparsest else result.best
+    posterior = yield from result.machine(chosen, should_stop)
     if not should_stop():
-        words = _words("Refitted to all rows.", end)
-        yield replace(
-            fit, run=run, end=end, history=history, message=words, average=average, posterior=posterior
-        )
+        message = result.message(chosen)
+        yield replace(fit, message=message, contest=result, chosen=chosen, posterior=posterior)
 
 
 def _words(before: str, end: Snapshot) -> str:
@@ -213,7 +216,7 @@ def _fitted(
     return end, history, recorder
 
 
-def first_fit_program(experiment: Experiment, sparsest: bool = True) -> str:
+def first_fit_program(experiment: Experiment, sparsest: bool = False) -> str:
     """Return a program that runs `first_fit` and prints every step."""
     return (
         opening(
@@ -223,6 +226,6 @@ def first_fit_program(experiment: Experiment, sparsest: bool = True) -> str:
             "from fmviz.lab.search.first_fit import first_fit",
         )
         + f"experiment = {experiment_source(experiment)}\n"
-        f"for step in first_fit(Run.prepare(experiment){'' if sparsest else ', sparsest=False'}):\n"
+        f"for step in first_fit(Run.prepare(experiment){', sparsest=True' if sparsest else ''}):\n"
         "    print(step.message)\n"
     )

@@ -13,7 +13,8 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.untrusted import describe_confined, encode_confined
 from fmviz.lab.uploads import is_upload
 from fmviz.tables import limits
+from fmviz.tables.curves import EVERY
 from fmviz.tables.encoded import Encoded
 from fmviz.tables.kinds import Column
 from fmviz.tables.recipe import Recipe
@@ -233,7 +235,7 @@ def _write(path: Path, data: bytes) -> None:
 
 _profiles: WeighedCache[Profile] = WeighedCache(4, lambda profile: profile.source.n_bytes)
 # A single entry, which the page measures, saves and trains on in turn.
-_encoded: WeighedCache[Encoded] = WeighedCache(1, lambda encoded: array_bytes(encoded.X, encoded.y))
+_encoded: WeighedCache[Encoded] = WeighedCache(2, lambda encoded: array_bytes(encoded.X, encoded.y))
 _sizes: WeighedCache[Size] = WeighedCache(64, lambda _: 0)
 
 
@@ -315,7 +317,16 @@ def load(name: str) -> Dataset:
     upload = find(name)
     if upload is None:
         raise ValueError(why_not(name))
-    return Dataset.of_table(encoded(upload.file, upload.recipe), name, upload.title)
+
+    def of(numbers: str = "") -> Dataset:
+        return Dataset.of_table(in_bases(upload, numbers), name, upload.title)
+
+    return replace(of(), every=partial(of, EVERY)) if upload.recipe.numbers in ("auto", "curve") else of()
+
+
+def in_bases(upload: Upload, numbers: str = "") -> Encoded:
+    """Encode the file of an upload, by default by its recipe, or with other bases of numbers."""
+    return encoded(upload.file, replace(upload.recipe, numbers=numbers or upload.recipe.numbers))
 
 
 def why_not(name: str) -> str | None:

@@ -138,10 +138,11 @@ TABLE: tuple[Setting, ...] = (
     ParamSpec(
         "validation",
         "float",
-        0.25,
+        0.0,
         0,
         0.9,
-        help="Share of rows held out of training for validation.",
+        help="Share of rows kept out of training, for errors that no choice depends on. Strengths and models "
+        "are compared by folds of the other rows.",
     ),
     ParamSpec(
         "outputs",
@@ -328,7 +329,7 @@ def _file(settings: Settings, linked: bool) -> None:
         order=listed(settings["order"]),
         **settings.as_dict(*_RECIPE),
     )
-    line = f"{settings['target']} · rank {settings['rank']} · {settings['validation']:.0%} for validation"
+    line = f"{settings['target']} · rank {settings['rank']}"
     started = manager().get(strengths.task_name(settings, recipe)) is not None
     with shell.settings_box("data_box", plain(line), folded=started, border=False):
         st.subheader("Check")

@@ -19,16 +19,15 @@ from fmviz.lab.experiment import suggested
 from fmviz.lab.importing import import_upload, suggest
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.search.averaged import Average
 from fmviz.lab.search.first_fit import FirstFit, Step, first_fit, first_fit_program
 from fmviz.lab.store import store
 from fmviz.lab.uploads import library
-from fmviz.metrics import in_units
 from fmviz.paths.validation import Trial
 from fmviz.tables.recipe import Recipe
 from fmviz.ui import navigation, session_uploads, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions import page as interactions
+from fmviz.ui.interactions.columns import candidates
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.watching import counted, outcome, shared_task, watch
 
@@ -37,10 +36,10 @@ TABLE = (
     ParamSpec(
         "strengths",
         "choice",
-        "sparsest",
-        choices=("sparsest", "best"),
-        help="Strengths with the fewest pairs of columns among those within one standard error of the "
-        "smallest error (easier to interpret), or those with the smallest error.",
+        "best",
+        choices=("best", "sparsest"),
+        help="The smallest error in validation, or the sparsest model within one standard error of it, which "
+        "is easier to interpret.",
     ),
 )
 PARTS = ("read", "search_stop")
@@ -84,16 +83,17 @@ def draw(settings: Settings, recipe: Recipe, possible: bool, linked: bool, top: 
     if task is None:
         return
     fit = next((step for step in task.view().items if isinstance(step, FirstFit)), None)
-    if fit is not None and st.session_state.pop(_READ, "") == key and fit.stored:
+    if fit is not None and fit.stored and not task.state.active and st.session_state.pop(_READ, "") == key:
         # Not by address, which Streamlit would also add to the history of this page.
         there = Settings("interactions", interactions.TABLE)
         there.reset()
-        there.set(run=fit.stored)
+        there.set(run=fit.stored, strengths=settings["strengths"])
         st.switch_page(navigation.INTERACTIONS.script)
     st.subheader("Choose the strengths by validation")
     st.markdown(
-        "Evaluates about forty strengths on held-out rows, like `fmviz fit`. The chosen model is compared "
-        "with an average over samples of a Bayesian machine, then fitted to all rows."
+        "Evaluates about forty strengths on held-out rows, like `fmviz fit`. The sparse pairs of the chosen "
+        "strengths are then compared, by folds of the rows, with the mean, the columns alone, and averages "
+        "over samples of a Bayesian machine."
     )
     widgets.stop(settings, task, name="search_stop", shortcut=None)
     watch(
@@ -132,22 +132,19 @@ def _trials(view: TaskView) -> int:
     return sum(isinstance(step, Trial) for step in view.items)
 
 
-def _results(view: TaskView) -> list[FirstFit | Average]:
-    return [step for step in view.items if isinstance(step, FirstFit | Average)]
+def _results(view: TaskView) -> list[FirstFit]:
+    return [step for step in view.items if isinstance(step, FirstFit)]
 
 
 def _draw(settings: Settings, key: str, view: TaskView) -> None:
-    steps: list[Step] = list(view.items)
-    fits = [step for step in steps if isinstance(step, FirstFit)]
-    if fits and st.session_state.get(_READ) == key:
+    fits = _results(view)
+    if not view.state.active and fits and st.session_state.get(_READ) == key:
         st.rerun()
     outcome(view, _trials(view))
-    for step in _results(view):
-        st.markdown(plain(step.message))
-    if fits:
-        values = in_units(fits[0].end.metrics, fits[0].run.dataset.unit)
-        measured = [f"{label} {value:.4g}" for label, value in values.items()]
-        st.caption(plain(f"Fit to the training rows: {', '.join(measured)}."))
+    for fit in fits:
+        st.markdown(plain(fit.message))
+        if fit.contest is not None:
+            candidates(fit.contest.errors)
     if fits and fits[0].trouble:
         st.error(plain(fits[0].trouble), icon=":material/database_off:")
     elif fits and not view.state.active:
@@ -159,13 +156,12 @@ def _model(fit: FirstFit) -> bytes:
     upload = library.find(fit.asked.dataset.name)
     assert upload is not None, "the data set was entered"
     sink = io.BytesIO()
-    encoded = library.encoded(upload.file, upload.recipe)
-    fit.saved_model(encoded, upload.recipe.reading.base).save(sink)
+    fit.saved_model(partial(library.in_bases, upload), upload.recipe.reading.base).save(sink)
     return sink.getvalue()
 
 
 def _takeaway(fit: FirstFit, last: FirstFit, strengths: str) -> None:
-    experiment, dataset, better = fit.run.experiment, fit.run.dataset, last.posterior is not None
+    experiment, dataset = fit.run.experiment, fit.run.dataset
     source = widgets.linked(
         first_fit_program(fit.asked, strengths == "sparsest"),
         f"Strengths for {dataset.title}, seed {experiment.seed}: λ = {experiment.lambda_sparse:.4g}, "
@@ -178,15 +174,15 @@ def _takeaway(fit: FirstFit, last: FirstFit, strengths: str) -> None:
         navigation.page_link(navigation.TRAIN, train, label="Open in Train")
         navigation.page_link(
             navigation.INTERACTIONS,
-            {"run": fit.stored} | ({"samples": "1"} if better else {}),
-            label="Interactions with intervals" if better else "Interactions explained",
+            {"run": fit.stored, "strengths": strengths},
+            label="Interactions explained",
         )
         widgets.download(
             "Model (npz)",
             partial(_model, last),
             f"model-{experiment.dataset}-seed{experiment.seed}.npz",
             key="data_search_model",
-            help="For `fmviz predict`: fitted to all rows; predicts "
-            + ("by the average, which is better." if better else "like this fit."),
+            help="For `fmviz predict`: "
+            + ("this fit." if last.contest is None else f"{last.contest.labels[last.chosen]}, on all rows."),
         )
     widgets.python_block(source, "Repeats search and fit, and prints every step.")

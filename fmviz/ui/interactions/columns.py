@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
+from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import exact_search
 from fmviz.lab.search.by_columns import ByColumns
 from fmviz.report import main_figure, pair_figure
 from fmviz.stage import Cell, CodesFrame, Panel, View, encode_codes
 from fmviz.typography import typeset
+from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
-from fmviz.ui.interactions.opened import Opened, read_samples
+from fmviz.ui.interactions.opened import Opened, read_columns
 from fmviz.ui.settings.state import Settings, Whole
 
-TABLE = (Whole("pair", help="The column drawn as a curve, or two columns drawn as a surface, by number."),)
+TABLE = (
+    Whole("pair", help="The column drawn as a curve, or two columns drawn as a surface, by number."),
+    ParamSpec(
+        "strengths",
+        "choice",
+        "best",
+        choices=("best", "sparsest"),
+        help="The candidate with the best predictions, or the sparsest one within one standard error of it.",
+    ),
+)
 _FIRST, _ACROSS = 6, 3
 _LISTED = 60
 _GREY = "color: #8b929c"
@@ -29,23 +44,20 @@ _STYLE = """<style>
 </style>"""
 
 
-def read(reading: Opened) -> ByColumns | None:
-    """Draw the progress of the column effects; return the newest result."""
-    return next((item for item in reversed(read_samples(reading) or ()) if isinstance(item, ByColumns)), None)
-
-
 def draw(settings: Settings, reading: Opened) -> None:
     """Draw the ranking of columns and pairs of columns, the chosen one, and all single columns."""
-    by = read(reading)
+    by = read_columns(reading, settings["strengths"])
     if by is None:
         return
     used = reading.run.last.get("used_interactions", 0)
     d = reading.attributes.of_column.size
     st.markdown(f"**{plain(by.sentences[0])}** Pairs of features used: {used:,} of {d * (d - 1) // 2:,}.")
-    if by.compared:
-        st.markdown(plain(by.compared))
-    if by.message:
-        st.caption(plain(by.message))
+    if by.errors:
+        st.markdown(plain(by.message))
+        with st.expander("The candidates and their errors", icon=":material/leaderboard:"):
+            labels = {"best": "Best prediction", "sparsest": "Sparsest"}
+            widgets.param(settings, "strengths", "Described", labels=labels)
+            candidates(by.errors)
     _chosen(settings, by)
     st.subheader("Single columns")
     mains = by.effects.mains["column"].tolist()
@@ -53,6 +65,15 @@ def draw(settings: Settings, reading: Opened) -> None:
     if len(mains) > _FIRST:
         with st.expander(f"The other {len(mains) - _FIRST:,} columns", icon=":material/show_chart:"):
             _curves(by, mains[_FIRST:_LISTED])
+
+
+def candidates(errors: Sequence[Mapping[str, Any]]) -> None:
+    """Draw the errors of the candidates of a contest as a table."""
+    table = pd.DataFrame(errors)
+    shown = {name: st.column_config.NumberColumn(format="%.4g") for name in table.columns[1:]}
+    st.dataframe(
+        table, hide_index=True, column_config=shown, alt="Errors of the candidates on held-out rows."
+    )
 
 
 def _curves(by: ByColumns, columns: list[int]) -> None:
@@ -146,7 +167,7 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
 
 def draw_matrix(settings: Settings, reading: Opened) -> None:
     """Draw the typical sizes of all pairs of columns as a matrix; a click on a cell shows its surface."""
-    by = read(reading)
+    by = read_columns(reading, settings["strengths"])
     if by is None:
         return
     names = [column.name for column in by.effects.columns]

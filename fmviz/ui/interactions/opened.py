@@ -20,7 +20,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, dataset_of
-from fmviz.lab.search.averaged import Average, Message, average_beside
+from fmviz.lab.search.averaged import Message, average_beside
 from fmviz.lab.search.by_columns import ByColumns, read_by_columns
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import title_of_run
@@ -232,26 +232,35 @@ def in_background(reading: Opened, name: str, make: Make, words: str, later: str
 
 
 def read_samples(reading: Opened) -> list[Any] | None:
-    """Return posterior samples and, where they apply, the column effects of samples and fit."""
-    return in_background(
-        reading,
-        "columns",
-        partial(_read, reading),
-        "Computing column effects." if reading.by_columns else "Sampling a Bayesian machine.",
-        "Fitting to shuffled targets for the size of pairs under chance.",
-    )
+    """Return posterior samples of the features of a run, compared with its fit."""
+    make = partial(_read, average_beside, reading)
+    return in_background(reading, "samples", make, "Sampling a Bayesian machine.")
 
 
-def _read(reading: Opened, should_stop: Callable[[], bool]) -> Iterator[Message | Average | ByColumns]:
+def read_columns(reading: Opened, strengths: str) -> ByColumns | None:
+    """Return the column effects of the machine that predicts best, or of the sparsest one as good."""
+    make = partial(_read, _read_by[strengths], reading)
+    results = in_background(reading, f"columns_{strengths}", make, "Comparing candidates by folds.")
+    return results[-1] if results else None
+
+
+_read_by: dict[str, Callable[..., Iterator[Any]]] = {
+    "best": read_by_columns,
+    "sparsest": partial(read_by_columns, sparsest=True),
+}
+
+
+def _read(
+    read: Callable[..., Iterator[Any]], reading: Opened, should_stop: Callable[[], bool]
+) -> Iterator[Any]:
     run = Run.prepare(reading.experiment).of_output(reading.output)
-    read = read_by_columns if reading.by_columns else average_beside
     yield from read(run, reading.parameters, should_stop)
 
 
-def latest_by_columns(reading: Opened) -> ByColumns:
+def latest_by_columns(reading: Opened, strengths: str) -> ByColumns:
     """Return the newest column effects; compute them if there are none."""
-    task = manager().get(f"columns:{reading.key}")
+    task = manager().get(f"columns_{strengths}:{reading.key}")
     items = () if task is None else task.view().items
     if not any(isinstance(item, ByColumns) for item in items):
-        items = tuple(_read(reading, lambda: False))
+        items = tuple(_read(_read_by[strengths], reading, lambda: False))
     return [item for item in items if isinstance(item, ByColumns)][-1]

@@ -118,7 +118,7 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
             kwargs={"run": ""},
         )
         return
-    _header(reading)
+    _header(reading, settings["strengths"])
     choose_output(settings, reading.full_dataset)
     views = [view for view in _VIEWS if reading.by_columns or view != "attributes"]
     if settings["view"] not in views:
@@ -142,7 +142,7 @@ def _read(settings: Settings, runs: RunStore, run: StoredRun) -> None:
     draw[settings["view"]](reading)
 
 
-def _header(reading: Opened) -> None:
+def _header(reading: Opened, strengths: str) -> None:
     run, dataset, wording = reading.run, reading.dataset, reading.wording
     what = (
         f"f is {wording.what}" if wording.binary or wording.log_link else f"f predicts {dataset.target_name}"
@@ -173,7 +173,7 @@ def _header(reading: Opened) -> None:
         source = widgets.linked(program(reading.experiment), plain(title_of_run(run)))
 
         def page() -> str:
-            by = latest_by_columns(reading) if reading.by_columns else None
+            by = latest_by_columns(reading, strengths) if reading.by_columns else None
             return html(replace(of_stored(run, store(), source), by_columns=by))
 
         widgets.save_page("interactions_report", page, f"interactions-{run.id[:6]}")
