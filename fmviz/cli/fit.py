@@ -76,9 +76,9 @@ _TABLE: dict[str, dict[str, Any]] = {
         "help": "ordered classes, ascending (default: numerical or alphabetical order)",
     },
     "--log-target": {
-        "action": "store_true",
-        "default": False,
-        "help": "fit the logarithm of a positive target; predictions are in the original unit",
+        "action": argparse.BooleanOptionalAction,
+        "help": "fit the logarithm of a positive target, with predictions in the original unit (default: if "
+        "the target is skewed and validation prefers it)",
     },
     "--missing": {
         "choices": ("drop", "impute", "mark"),
@@ -108,6 +108,11 @@ _TABLE: dict[str, dict[str, Any]] = {
         "metavar": "COLUMN",
         "help": "rows with the same value, such as a date or a person, stay on the same side of every split; "
         "the column is not a feature unless selected by --use",
+    },
+    "--keep-copies": {
+        "action": "store_true",
+        "default": False,
+        "help": "keep columns that say the same as another, and let splits divide equal rows",
     },
     "--scaling": {
         "choices": ("standard", "range", "none"),
@@ -390,7 +395,8 @@ def _recipe(source: Source, columns: Sequence[Column], name: str, arguments: arg
         task="ordinal" if arguments.order and arguments.task == "auto" else arguments.task,
         positive=arguments.positive,
         order=tuple(word.strip() for word in arguments.order.split(",") if word.strip()),
-        logarithm=arguments.log_target,
+        logarithm=arguments.log_target if arguments.log_target is not None else not arguments.loss and "auto",
+        distinct=not arguments.keep_copies,
         scaling=arguments.scaling,
         rare=first.rare if arguments.rare is None else arguments.rare,
         most_levels=arguments.most_levels,

@@ -61,7 +61,7 @@ def encode(
     encoded = applied(source, *learned(source, recipe, rows, columns))
     if groups is None:
         return encoded
-    notes = (*encoded.notes, recipe.group_note)
+    notes = (*encoded.notes, recipe.group_note(groups))
     return replace(encoded, notes=notes, group=recipe.group, row_groups=groups[encoded.rows])
 
 

@@ -27,6 +27,7 @@ from fmviz.tables.columns import (
 )
 from fmviz.tables.curves import BASES, EVERY, SIDE_BY_SIDE, USUAL, best_bases
 from fmviz.tables.kinds import KINDS, Column, described
+from fmviz.tables.repeats import repeated, telling
 
 NUMBERS = ("auto", "line", "curve")
 """The encoding of numbers: straight lines, additional curves, or whichever predicts better."""
@@ -62,6 +63,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ends : bool, default=True
         Whether lines and curves end at the 0.5 and 99.5 % quantiles of the training rows, which makes
         predictions for larger numbers independent of a slope that no row supports.
+    distinct : bool, default=True
+        Whether a column that says the same as an earlier one is left out: numbers that explain 99 % of each
+        other's variance, by value or rank; words that are one-to-one; the year beside the trend of a date.
     rare : int, optional
         Words in fewer rows share a level; by default 5, and 1 below 1,000 rows.
     most_levels : int, optional
@@ -108,6 +112,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         missing: str | Mapping[str, str] | None = None,
         scaling: str = "standard",
         ends: bool = True,
+        distinct: bool = True,
         rare: int | None = None,
         most_levels: int | None = None,
         decimal: str = "point",
@@ -119,6 +124,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.missing = missing
         self.scaling = scaling
         self.ends = ends
+        self.distinct = distinct
         self.rare = rare
         self.most_levels = most_levels
         self.decimal = decimal
@@ -179,17 +185,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         read = {name: values[kept] for name, values in read.items()}
         learned = [self._learned(reader, read[reader.name]) for reader in readers]
-        self.columns_ = tuple(column for column in learned if column is not None)
+        useful = [column for column in learned if column is not None]
+        copies = self._copies({own.name: read[own.name] for own in useful}) if self.distinct else {}
+        self.columns_ = tuple(column for column in useful if column.name not in copies)
         if not self.columns_:
             raise ValueError(
                 "All remaining columns are constant; there is nothing to learn from. "
                 + " ".join(self.sentences_[-1:])
             )
-        self._choose_curves(
-            read,
-            None if y is None else np.asarray(y)[kept],
-            None if row_groups is None else row_groups[kept],
-        )
+        y = None if y is None else np.asarray(y)[kept]
+        if y is not None and y.ndim == 1:
+            for name in telling({column.name: read[column.name] for column in self.columns_}, y):
+                self._say(f"Column {name!r} alone tells the target: was it known before? If not, ignore it.")
+        self._choose_curves(read, y, None if row_groups is None else row_groups[kept])
         return self
 
     def check(self, names: Sequence[str] = ()) -> None:
@@ -267,6 +275,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             n = len(learned.others)
             self._say(f"{n:,} rare words of column {name!r}, in fewer than {rare} rows, share a feature.")
         return learned
+
+    def _copies(self, read: Mapping[str, pd.Series]) -> dict[str, str]:
+        """Return the columns that repeat another one, and say so; the trend of a date contains its year."""
+        years = {f"{name}.year": f"{name}.trend" for name in self.dates_}
+        years = {year: trend for year, trend in years.items() if {year, trend} <= read.keys()}
+        copies = repeated({name: values for name, values in read.items() if name not in years})
+        for name, first in copies.items():
+            self._say(f"Column {name!r} says the same as {first!r} and is left out.")
+        return copies | years
 
     def _choose_curves(
         self, read: Mapping[str, pd.Series], y: np.ndarray | None, row_groups: np.ndarray | None

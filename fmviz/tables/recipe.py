@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
 from fmviz.tables.cells import quoted
 from fmviz.tables.columns import MISSING, Missing, ScalingKind
+from fmviz.tables.curves import prefers_logarithm
 from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.kinds import KINDS, Column, described, likely_target
 from fmviz.tables.limits import MOST_LEVELS
+from fmviz.tables.repeats import equal_rows
 from fmviz.tables.source import LIBSVM_TARGET, Reading, Source
 from fmviz.tables.target import TASKS, TargetEncoding
 
@@ -53,14 +56,18 @@ class Recipe:
         The class encoded as +1, all others as -1. If empty, the second of two classes, or multiclass.
     order : tuple of str
         Ordered classes, ascending; if empty, the order of a rating scale, numerical or alphabetical order.
-    logarithm : bool
-        Whether to predict the logarithm of a positive number.
+    logarithm : bool or "auto"
+        Whether to predict the logarithm of a positive number; "auto": if it is skewed, and validation
+        prefers it.
     scaling, numbers, ends, most_levels : str, str, bool, int or None
         See `fmviz.tables.encoder.TableEncoder`.
     rare : int
         Words in fewer rows share a level.
     group : str
         The group column: rows with the same value stay on the same side of every split. Empty: none.
+    distinct : bool
+        Whether columns that say the same as another are left out, see `TableEncoder`, and equal rows stay on
+        the same side of every split.
     """
 
     reading: Reading = field(default_factory=Reading)
@@ -73,10 +80,11 @@ class Recipe:
     most_levels: int | None = None
     also: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
-    logarithm: bool = False
+    logarithm: bool | Literal["auto"] = False
     numbers: str = "auto"
     group: str = ""
     ends: bool = True
+    distinct: bool = True
 
     def __post_init__(self) -> None:
         one_of("task", self.task, TASKS)
@@ -112,10 +120,13 @@ class Recipe:
         alone = (replace(choice, kind="ignored") for choice in self.columns if choice.name == group)
         return replace(self.corrected(alone), group=group)
 
-    @property
-    def group_note(self) -> str:
-        """A sentence on the column whose values stay together; empty without one."""
-        return f"Rows with the same {self.group} stay on the same side of every split." if self.group else ""
+    def group_note(self, groups: np.ndarray) -> str:
+        """Return a sentence on the rows that stay together, given the group of every row."""
+        if self.group:
+            return f"Rows with the same {self.group} stay on the same side of every split."
+        n = groups.size - len(np.unique(groups))
+        copies = "1 row equals another one" if n == 1 else f"{n:,} rows equal another one"
+        return f"{copies} in all columns; equal rows stay on the same side of every split."
 
     def corrected(self, choices: Iterable[Choice]) -> Recipe:
         """Return the recipe with changed choices for columns; unknown columns are ignored."""
@@ -132,6 +143,7 @@ class Recipe:
             missing={name: choice.missing for name, choice in chosen.items()},
             scaling=self.scaling,
             ends=self.ends,
+            distinct=self.distinct,
             rare=self.rare,
             most_levels=self.most_levels,
             decimal=self.reading.usual_decimal,
@@ -140,9 +152,12 @@ class Recipe:
         )
 
 
+# The logarithm of a target of smaller skewness is not tried.
+_SKEWED = 1.0
+
 _OPTIONAL = {
     **{"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"},
-    **{"group": "", "ends": False},
+    **{"group": "", "ends": False, "distinct": False},
 }
 """Default values, which a recipe's dictionary omits."""
 
@@ -161,11 +176,19 @@ def first_recipe(source: Source, columns: Iterable[Column]) -> Recipe:
     choices = tuple(
         Choice(column.name, column.kind, "mark" if column.missing else "impute") for column in columns
     )
-    return Recipe(source.reading, choices, likely_target(columns), rare=1 if len(source.table) < 1_000 else 5)
+    return Recipe(
+        source.reading,
+        choices,
+        likely_target(columns),
+        rare=1 if len(source.table) < 1_000 else 5,
+        logarithm="auto",
+    )
 
 
 def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
-    """Return the number of the group of every row of a file, shape (N,), or None without a group column.
+    """Return the number of the group of every row of a file, shape (N,), or None if all rows are separate.
+
+    Without a group column, equal rows are groups.
 
     Raises
     ------
@@ -173,7 +196,7 @@ def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
         If the column is missing, a target, or the same in all rows.
     """
     if not recipe.group:
-        return None
+        return equal_rows(source.table) if recipe.distinct and source.table is not None else None
     if recipe.group not in source.columns or recipe.group in recipe.targets:
         others = [name for name in source.columns if name not in recipe.targets]
         raise ValueError(
@@ -221,7 +244,7 @@ def learned(
             raise ValueError(f"The target {name!r} is not a column. Choose one of the columns.")
     described = {column.name: column for column in columns or columns_of(source)}
     alone: dict[str, Any] = {} if recipe.also else {"positive": recipe.positive, "order": recipe.order}
-    options = {"task": recipe.task, "logarithm": recipe.logarithm, **alone}
+    options = {"task": recipe.task, "logarithm": recipe.logarithm is True, **alone}
     target = TargetEncoding.of_table(table, recipe.targets, described, **options)
     if source.table is None:
         return target, None
@@ -237,4 +260,30 @@ def learned(
     others = [column for column in described.values() if column.name in features]
     if (groups := row_groups(source, recipe)) is not None:
         groups = groups[taken]
+    number = recipe.logarithm == "auto" and target.task == "regression" and not target.parts
+    if number and _logarithm_predicts(target, recipe, features[taken], others, known[taken], groups):
+        target, encoder = learned(source, replace(recipe, logarithm=True), rows, described.values())
+        note = (
+            f"The logarithm of {target.name!r} is fitted: in validation, it predicts {target.name!r} better."
+        )
+        return replace(target, notes=(*target.notes, note)), encoder
     return target, recipe.encoder(features).learn(features[taken], others, known[taken], groups)
+
+
+def _logarithm_predicts(
+    target: TargetEncoding,
+    recipe: Recipe,
+    features: pd.DataFrame,
+    columns: Iterable[Column],
+    y: np.ndarray,
+    groups: np.ndarray | None,
+) -> bool:
+    """Return whether a target is positive and skewed, and lines predict it better by its logarithm."""
+    y = target.decode(y)
+    known = np.isfinite(y)
+    if not known.any() or y[known].min() <= 0.0 or pd.Series(y[known]).skew() < _SKEWED:
+        return False
+    lines = replace(recipe, numbers="line").encoder(features)
+    X = sp.csr_array(lines.learn(features, columns).transform(features))
+    known &= np.isfinite(X.sum(axis=1))
+    return prefers_logarithm(X[known], y[known], None if groups is None else groups[known])

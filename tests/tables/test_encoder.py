@@ -314,7 +314,7 @@ def test_values_that_are_missing_in_the_next_table_alone_are_told():
     assert list(apply(learned, new).notes) == [
         "Column 'age' has no readable value in 1 row, which counts as its mean.",
         "Column 'town' has no readable value in 2 rows, which counts as none of its levels.",
-        "Column 'when' has no readable value in 1 row, which counts as its mean.",
+        "Column 'when' has no readable value in 1 row, which counts as none of its levels.",
     ]
 
 

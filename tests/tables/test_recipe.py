@@ -40,7 +40,7 @@ def test_what_a_recipe_leaves_out_is_read_again():
     _, first = decided(csv_bytes(frame()))
     recipe = replace(first, numbers="line", most_levels=MOST_LEVELS)
     settings = recipe.to_dict()
-    assert not {"also", "order", "logarithm", "numbers", "most_levels", "group"} & settings.keys()
+    assert not {"also", "order", "numbers", "most_levels", "group"} & settings.keys()
     assert not {"dates", "base", "missing"} & settings["reading"].keys()
     assert Recipe.from_dict(settings) == recipe
 

@@ -14,7 +14,6 @@ from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.experiment import suggested
 from fmviz.lab.files import data_folder
-from fmviz.lab.search import averaged
 from fmviz.lab.uploads import library
 from fmviz.ui import session_uploads
 
@@ -167,8 +166,6 @@ def test_a_set_is_in_this_sessions_menu_alone():
 def test_one_click_leads_to_the_pairs_in_words_and_a_link_finds_the_fit_again(
     store, sentences, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(averaged, "_DRAWS", 10)
-    monkeypatch.setattr(averaged, "_BURN_IN", 10)
     app = choose(brought(seed="3"), data_rank=2, data_strengths="best")
     link = address(app)
     press(app, "data_read")
@@ -183,9 +180,9 @@ def test_one_click_leads_to_the_pairs_in_words_and_a_link_finds_the_fit_again(
     sentences(again, "data", "strengths searched")
     assert store.count() == 1
     (program,) = (block.value for block in again.code if "first_fit(" in block.value)
-    assert "sparsest=False" in program
+    assert "sparsest" not in program
     printed = run_here(program, tmp_path)
-    known = ("Chosen", "On held-out rows", "Refitted")
+    known = ("Chosen", "Of ")
     assert all(line in words(again) for line in printed.splitlines() if line.startswith(known))
 
 

@@ -70,7 +70,8 @@ def test_columns_are_read_before_features(store, sentences, monkeypatch):
     run = trained(**MONKS)
     app = page("interactions", run=run)
     sentences(app, "interactions", "columns")
-    table = app.dataframe[0].value
+    candidates, table = (frame.value for frame in app.dataframe)
+    assert len(candidates) == 4
     assert table["size"].is_monotonic_decreasing
     assert len(table) == 6 + 15
     assert "body_shape" in [head.value for head in page("interactions", run=run, pair="1").subheader]
@@ -80,7 +81,10 @@ def test_columns_are_read_before_features(store, sentences, monkeypatch):
     assert chosen.dataframe[0].value["feature_i"].str.startswith("head_shape").all()
     assert "the typical size of a pair of columns" in words(page("interactions", run=run, view="matrix"))
     report = html(
-        replace(of_stored(store.get(run), store), by_columns=opened.latest_by_columns(opened_run(store, run)))
+        replace(
+            of_stored(store.get(run), store),
+            by_columns=opened.latest_by_columns(opened_run(store, run), "best"),
+        )
     )
     assert "Pairs of columns" in report
     assert table["sentence"][0] in report
@@ -93,8 +97,10 @@ def opened_run(store, run):
 def test_columns_that_take_long_are_waited_for_and_stopped(store):
     run = trained(**MONKS)
     tasks.install(tasks.TaskManager(InlineExecutor(hold=True)))
-    app = press(page("interactions", run=run), "interactions_columns_stop", "interactions_columns_again")
-    assert "interactions_columns_stop" in {button.key for button in app.button}
+    app = press(
+        page("interactions", run=run), "interactions_columns_best_stop", "interactions_columns_best_again"
+    )
+    assert "interactions_columns_best_stop" in {button.key for button in app.button}
 
 
 def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypatch):

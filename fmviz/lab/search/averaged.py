@@ -262,7 +262,7 @@ class Average:
 
 def metric_of(kind: str) -> Metric:
     """Return the metric that compares predictions of a kind of target."""
-    return METRICS[{"real": "rmse", "binary": "auc", "several": "auc"}.get(kind, "accuracy")]
+    return METRICS["rmse" if kind == "real" else "auc"]
 
 
 def by_row(target: Target, f: np.ndarray) -> np.ndarray:
@@ -270,11 +270,11 @@ def by_row(target: Target, f: np.ndarray) -> np.ndarray:
     y = target.values
     if target.kind == "real":
         return np.asarray(-np.square(y - f).reshape(len(y), -1).mean(axis=1))
-    if target.kind in ("binary", "several"):
-        scores = f.reshape(len(f), -1).T
-        each = [auc_by_row(own.values, s) for own, s in zip(target.outputs, scores, strict=True)]
-        return np.asarray(np.mean(each, axis=0))
-    return np.asarray(target.chosen(f) == y, dtype=float)
+    scores = f.reshape(len(f), -1).T
+    each = [auc_by_row(own.values, s) for own, s in zip(target.outputs, scores, strict=True)]
+    known = [areas for areas in each if np.isfinite(areas).all()]
+    # Without rows of a class, there is nothing to compare.
+    return np.mean(known, axis=0) if known else np.full(len(f), 0.5)
 
 
 def average_beside(

@@ -24,7 +24,7 @@ from fmviz.typography import counted
 Name = Literal["mean", "columns", "pairs", "lines", "curves"]
 """The candidates, the sparsest first."""
 
-_RANK = 8
+_RANK, _DRAWS = 8, 200
 # The limit on reads of entries of X over all folds.
 _MOST_VISITS = 1e10
 # The limit on entries of X with all bases side by side.
@@ -114,8 +114,8 @@ class Contest:
         title += self.run.dataset.contrast if metric.name == "auc" else ""
         rows, n = [], len(self.good["mean"])
         parts = f"in {self.folds} folds" if self.folds > 1 else "in a held-out part"
-        groups = self.row_groups
-        of = "" if groups is None else f" of {len(np.unique(groups)):,} {self.run.dataset.group}"
+        group, groups = self.run.dataset.group, self.row_groups
+        of = f" of {len(np.unique(groups)):,} {group}" if group and groups is not None else ""
         for name, good in self.good.items():
             value, error = good.mean(), standard_error(good, self.row_groups)
             if metric.name == "rmse":
@@ -149,7 +149,10 @@ class Contest:
             return _constant(problem)
         if name == "pairs":
             return None
-        return (yield from sampled(problem, self.samplings[name], self.run.experiment.seed, should_stop))
+        sampling = self.samplings[name]
+        # More samples than in the folds, for intervals.
+        sampling = replace(sampling, draws=max(sampling.draws, _DRAWS // len(sampling.parts)))
+        return (yield from sampled(problem, sampling, self.run.experiment.seed, should_stop))
 
     def embedded(self, parameters: Parameters, run: Run) -> Parameters:
         """Return parameters of a run as those of `self.run`, whose features contain those of the run."""

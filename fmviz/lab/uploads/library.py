@@ -153,6 +153,8 @@ class Size:
         columns = pd.DataFrame(features, columns=["Column", "Encoded as", "Features"])
         columns["Non-zeros"] = np.add.reduceat(entries, np.cumsum([0, *columns["Features"][:-1]]))
         notes = target.sentences + (() if encoder is None else encoder.sentences_)
+        # The last note of rows in groups.
+        notes += encoded.notes[-1:] if encoded.row_groups is not None else ()
         return cls(len(y), encoded.dropped, columns, target.task, labels, counts, memory, notes)
 
     @property

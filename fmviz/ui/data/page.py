@@ -36,7 +36,8 @@ from fmviz.ui.watching import done, failure
 
 _READING = tuple(field.name for field in fields(Reading))
 # Settings with the same name in a recipe.
-_RECIPE = ("target", "task", "positive", "logarithm", "scaling", "rare", "numbers", "group")
+_RECIPE = ("target", "task", "positive", "logarithm", "scaling", "rare", "numbers", "group", "distinct")
+_LOGARITHM: dict[str, Any] = {"auto": "auto", "1": True, "0": False}
 _HELP = {
     "kind": "Format of the file.",
     "encoding": "Character encoding. Choose another if text looks garbled.",
@@ -99,10 +100,11 @@ TABLE: tuple[Setting, ...] = (
     ),
     ParamSpec(
         "logarithm",
-        "bool",
-        False,
+        "choice",
+        "auto",
+        choices=tuple(_LOGARITHM),
         help="Fits the logarithm of a positive target, for relative errors; predictions are reported in the "
-        "original unit.",
+        "original unit. By default, if the target is skewed and validation prefers it.",
     ),
     ParamSpec(
         "scaling",
@@ -118,6 +120,13 @@ TABLE: tuple[Setting, ...] = (
         "auto",
         choices=NUMBERS,
         help="Curves can rise and fall; straight lines are monotone. By default validation decides.",
+    ),
+    ParamSpec(
+        "distinct",
+        "bool",
+        True,
+        help="Leaves out columns that say the same as an earlier one, which would share its effects. Equal "
+        "rows stay on the same side of every split.",
     ),
     ParamSpec(
         "rare",
@@ -275,7 +284,8 @@ def open_set(settings: Settings, upload: Upload) -> None:
         columns=columns.corrections_of(Recipe(), recipe),
         also="\t".join(recipe.also),
         order=", ".join(recipe.order),
-        **{name: getattr(recipe, name) for name in _RECIPE},
+        **{name: getattr(recipe, name) for name in _RECIPE if name != "logarithm"},
+        logarithm=next(name for name, value in _LOGARITHM.items() if value == recipe.logarithm),
         **{name: getattr(recipe.reading, name) for name in _READING},
     )
 
@@ -327,7 +337,7 @@ def _file(settings: Settings, linked: bool) -> None:
         first.corrected(columns.choices(settings["columns"])),
         also=tuple(name for name in settings["also"].split("\t") if name and name != settings["target"]),
         order=listed(settings["order"]),
-        **settings.as_dict(*_RECIPE),
+        **settings.as_dict(*_RECIPE) | {"logarithm": _LOGARITHM[settings["logarithm"]]},
     )
     line = f"{settings['target']} · rank {settings['rank']}"
     started = manager().get(strengths.task_name(settings, recipe)) is not None
@@ -353,6 +363,7 @@ def _file(settings: Settings, linked: bool) -> None:
                 widgets.param(settings, "scaling", "Scaled to", labels=scaled)
                 with st.container(width=330):
                     widgets.param(settings, "rare", "Minimum rows per level", style="number")
+                widgets.param(settings, "distinct", "Leave out repeated columns")
                 others = [column.name for column in profile.columns if column.name not in recipe.targets]
                 widgets.control(
                     settings,
@@ -445,7 +456,7 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
                 list(known) if target is not None else ["", *known],
                 format_func=lambda name: name or "choose a column",
                 disabled=len(known) < 2,
-                then=lambda: settings.set(positive="", task="auto", order="", logarithm=False),
+                then=lambda: settings.set(positive="", task="auto", order="", logarithm="auto"),
             )
         with middle:
             labels = {
@@ -462,8 +473,9 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
             if settings["task"] == "ordinal" or not settings["also"]:
                 _classes(settings, target)
         number = settings["task"] in ("auto", "regression") and not settings["positive"]
-        if settings["logarithm"] or (number and target.positive):
-            widgets.param(settings, "logarithm", "Logarithm")
+        if settings["logarithm"] != "auto" or (number and target.positive):
+            labels = {"auto": "If it predicts better", "1": "Yes", "0": "No"}
+            widgets.param(settings, "logarithm", "Logarithm", labels=labels)
         if len(known) > 2 and not settings["positive"]:
             _also(settings, [name for name in known if name != target.name])
 
@@ -602,7 +614,7 @@ def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | No
     # Column notes and questions are above.
     said = [column.note for column in profile.columns if column.note]
     notes = [note for note in size.notes if "`--" not in note and not any(words in note for words in said)]
-    _notes([*notes, *filter(None, [recipe.group_note])])
+    _notes(notes)
     with st.expander("Features by column", icon=":material/view_column:"):
         st.dataframe(
             size.columns,

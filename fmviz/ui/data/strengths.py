@@ -182,7 +182,7 @@ def _takeaway(fit: FirstFit, last: FirstFit, strengths: str) -> None:
             partial(_model, last),
             f"model-{experiment.dataset}-seed{experiment.seed}.npz",
             key="data_search_model",
-            help="For `fmviz predict`: "
-            + ("this fit." if last.contest is None else f"{last.contest.labels[last.chosen]}, on all rows."),
+            help="For `fmviz predict`; predicts like "
+            + plain("this fit." if last.contest is None else f"{last.contest.labels[last.chosen]}."),
         )
     widgets.python_block(source, "Repeats search and fit, and prints every step.")
