@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.design import DTYPES, Design, augmented
-from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
+from fmviz.engine.design import Design, augmented
+from fmviz.engine.errors import CollapseWarning, finite_number, whole_number
 from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.interactions.weights import PairWeights
 from fmviz.engine.losses import get_loss
@@ -108,11 +108,6 @@ class ModelEstimator(SparseInput, ABC):
             raise ValueError(f"{name} = {value!r} is neither True nor False.")
         return bool(value)
 
-    def _checked(self, X: Any, *y: Any, reset: bool = True, **checks: Any) -> Any:
-        """Return X, or X and y, as arrays of finite numbers."""
-        dtype = one_of("dtype", self.dtype, DTYPES)
-        return checked_data(self, X, *y, reset=reset, dtype=dtype, **checks)
-
     def _problem(
         self, X: Any, target: Target, sample_weight: Any, all_features: bool = True, centred: bool = True
     ) -> tuple[Problem, np.ndarray | None]:
@@ -187,7 +182,6 @@ class ModelEstimator(SparseInput, ABC):
 
     def _part_solver(self) -> Solver:
         """Return the solver of `partial_fit`; raise ValueError if there is none."""
-        about = self._problem_arguments()
         solver = get_solver("psgd" if self.solver == "auto" else self.solver)
         if not solver.takes_parts:
             able = ", ".join(candidate.name for candidate in SOLVERS.values() if candidate.takes_parts)
@@ -416,7 +410,7 @@ class ModelEstimator(SparseInput, ABC):
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self._scores(self._checked(X, reset=False))
+        return self._scores(checked_data(self, X, reset=False))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return f of checked rows."""

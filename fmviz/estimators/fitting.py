@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.design import check_format
-from fmviz.engine.errors import whole_number
+from fmviz.engine.design import DTYPES, check_format
+from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.fit import Fit
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import Model
@@ -44,13 +44,12 @@ def checked_data(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
     ValueError
         If the data are invalid.
     """
+    dtype = one_of("dtype", getattr(estimator, "dtype", "float64"), DTYPES)
     check_format(X)
     for values in y:
         _check_present(values)
     try:
-        return validate_data(
-            estimator, X, *y, **{"accept_sparse": ("csc", "csr"), "dtype": np.float64, **checks}
-        )
+        return validate_data(estimator, X, *y, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
     except ValueError as error:
         words = [name for name, kind in getattr(X, "dtypes", pd.Series()).items() if kind.kind not in "biufc"]
         if not words or "could not convert" not in str(error):
