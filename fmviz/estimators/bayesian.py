@@ -339,8 +339,7 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         -------
         (N, C) ndarray, columns in the order of `classes_`
         """
-        positive = self._positive(X)
-        return self._target.probabilities(positive)
+        return self._target.probabilities(self._positive(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of every row of X, or the predicted labels.
@@ -354,6 +353,5 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         -------
         (N,) ndarray, or (N, m) of 0 and 1 for several labels
         """
-        positive = self._positive(X)
-        labels = self._target.decode(positive - 0.5)
+        labels = self._target.decode(self._positive(X) - 0.5)
         return labels.astype(int) if self._target.kind == "several" else labels

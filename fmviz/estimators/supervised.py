@@ -92,8 +92,8 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         ConvergenceWarning
             If the epoch diverged.
         """
-        checks = {"y_numeric": True, "multi_output": True}
-        X, y = checked_data(self, X, y, reset=not hasattr(self, "_fitted_model"), **checks)
+        reset = not hasattr(self, "_fitted_model")
+        X, y = checked_data(self, X, y, reset=reset, y_numeric=True, multi_output=True)
         self._fit_part(X, self._target_of(y), sample_weight)
         return self
 
@@ -114,8 +114,7 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         ValueError
             If X does not match the fit, or f(x) overflows.
         """
-        f = self._predict(X)
-        return self._fitted_loss.mean(f)
+        return self._fitted_loss.mean(self._predict(X))
 
 
 def _gives_probabilities(estimator: ModelClassifier) -> bool:
