@@ -45,7 +45,7 @@ from .fitting import (
     restore_features,
     with_arrays,
 )
-from .interactions import OutputFit, attributes, fitted_pairs, ranked, weight_of
+from .interactions import PRODUCTS, OutputFit, attributes, indices_of, products_of, ranked
 
 Callback: TypeAlias = Callable[[Snapshot], Any]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
@@ -67,6 +67,8 @@ class ModelEstimator(SparseInput, ABC):
 
     _memory: Memory | None = None
     _stored: Collection[str] = ()
+    # The interval of certificates in epochs.
+    _certify_every = 10
     # Whether to merge equal rows, for solvers whose result depends on rounding.
     _merges_rows = False
 
@@ -99,7 +101,7 @@ class ModelEstimator(SparseInput, ABC):
         return Budget(
             epochs=whole_number("max_iter", self._setting("max_iter"), 1),
             tol=finite_number("tol", self._setting("tol"), low=0),
-            certify_every=10,
+            certify_every=self._certify_every,
         )
 
     def _switch(self, name: str) -> bool:
@@ -245,8 +247,7 @@ class ModelEstimator(SparseInput, ABC):
         for snapshot in snapshots:
             enough = None
             if held_out is not None:
-                snapshot = held_out.add_validation_loss(snapshot)
-                enough = held_out.why_stop(snapshot)
+                snapshot, enough = held_out.after(snapshot)
             if self.callback is not None and self.callback(_uncentred(problem, snapshot)):
                 enough = f"Stopped by the callback after {snapshot.epoch:,} epochs."
             if enough is not None and snapshot.status is None:
@@ -395,7 +396,12 @@ class ModelEstimator(SparseInput, ABC):
             If there are fewer than two features, a feature is unknown or repeated, or the output does not
             exist.
         """
-        return weight_of(self.fit_of(output), self.names(), features)
+        fit, chosen = self.fit_of(output), indices_of(self.names(), features)
+        if (products := products_of(fit, len(chosen)).get(len(chosen))) is None:
+            return 0.0
+        if isinstance(fit[0], PRODUCTS):
+            return products.entry(chosen)
+        return float(products.among(*np.array(chosen)[:, None])[0].item())
 
     @property
     def unit(self) -> str:
@@ -406,7 +412,13 @@ class ModelEstimator(SparseInput, ABC):
 
     def pair_weights(self, output: Any = None) -> PairWeights:
         """Return the weights of all pairs of features of one output; raise ValueError if f has no pairs."""
-        return fitted_pairs(self.fit_of(output))
+        orders = products_of(self.fit_of(output), 2)
+        if 2 not in orders:
+            raise ValueError(
+                f"This model has no pairs: its products have {', '.join(map(str, orders))} features. "
+                "interactions() lists them."
+            )
+        return orders[2]
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

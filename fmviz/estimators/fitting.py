@@ -221,19 +221,15 @@ class HeldOut:
         self.training, self._problem = problem.of_rows(training), problem.of_rows(chosen)
         self._patience, self._best = patience, cast(Any, None)
 
-    def add_validation_loss(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the loss on the held-out rows added to its metrics."""
+    def after(self, snapshot: Snapshot) -> tuple[Snapshot, str | None]:
+        """Return the snapshot with the loss on the held-out rows, and why to stop after it, or None."""
         loss = self._problem.risk(snapshot.parameters)
         snapshot = replace(snapshot, metrics={**snapshot.metrics, LOSS: loss})
         if self._best is None or loss < self._best.metrics[LOSS]:
             self._best = snapshot
-        return snapshot
-
-    def why_stop(self, snapshot: Snapshot) -> str | None:
-        """Return the reason to stop after this epoch, or None."""
         if snapshot.epoch - self._best.epoch < self._patience:
-            return None
-        return (
+            return snapshot, None
+        return snapshot, (
             f"Stopped after {snapshot.epoch:,} epochs: the loss on the held-out rows did "
             f"not decrease in the last {self._patience}."
         )
