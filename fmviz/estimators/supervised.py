@@ -114,7 +114,8 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         ValueError
             If X does not match the fit, or f(x) overflows.
         """
-        return self._fitted_loss.mean(self._predict(X))
+        f = self._predict(X)
+        return self._fitted_loss.mean(f)
 
 
 def _gives_probabilities(estimator: ModelClassifier) -> bool:
