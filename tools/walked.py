@@ -1,9 +1,10 @@
-"""Count the functions called when drawing the first row of Train and when preparing a run.
+"""Count the functions called by the first row of Train, preparation of a run, a fit and a search for λ.
 
     python -m tools.walked          # the counts
     python -m tools.walked --names  # and every function, by file
 
-It counts distinct named code objects under fmviz/ in the second call, with warm caches.
+It counts distinct named code objects under fmviz/ in the second call, with warm caches; of a fit and a search
+for λ only those that prepare and drive it, in `DRIVERS`, without models, penalties and solvers.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+import fmviz
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.ui.train import page
 
 ROOT = Path(__file__).resolve().parents[1]
+DRIVERS = (
+    *("fmviz/estimators/", "fmviz/paths/", "fmviz/engine/fit.py"),
+    *("fmviz/engine/compatibility.py", "fmviz/engine/starts/informed.py"),
+)
 
 
 def walked(function: Callable[..., Any], *args: Any) -> Counter[CodeType]:
@@ -63,15 +69,34 @@ def prepare() -> Counter[CodeType]:
     return walked(Run.prepare, experiment)
 
 
+def driven(function: Callable[..., Any]) -> Counter[CodeType]:
+    """Return the code objects of `DRIVERS` entered when calling a function a second time."""
+    function()
+    entered = walked(function)
+    return Counter({code: n for code, n in entered.items() if _file(code).startswith(DRIVERS)})
+
+
+def _file(code: CodeType) -> str:
+    return Path(code.co_filename).relative_to(ROOT).as_posix()
+
+
 def main() -> int:
     """Print the counts and, on request, the functions."""
-    for title, entered in (("Train's first row", first_row()), ("Run.prepare", prepare())):
+    X, y, _ = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    settings: dict[str, Any] = {"rank": 3, "max_iter": 5, "tol": 0.0, "random_state": 0}
+    machine = fmviz.FactorizationMachineRegressor(**settings)
+    for title, entered in (
+        ("Train's first row", first_row()),
+        ("Run.prepare", prepare()),
+        ("an estimator's fit", driven(lambda: machine.fit(X, y))),
+        ("find_lambda", driven(lambda: [*fmviz.find_lambda(X, y, 18, **settings)])),
+    ):
         print(f"{title}: {len(entered)} functions, {entered.total()} calls")
         if "--names" in sys.argv:
             for code, calls in sorted(
                 entered.items(), key=lambda item: (item[0].co_filename, item[0].co_name)
             ):
-                print(f"    {Path(code.co_filename).relative_to(ROOT)}: {code.co_qualname} {calls}")
+                print(f"    {_file(code)}: {code.co_qualname} {calls}")
     return 0
 
 

@@ -160,6 +160,11 @@ class Design:
         The precision in which X is rounded and stored. "float32" halves the memory. Everything else is
         computed in double precision: all results, including certificates, refer to the rounded X.
 
+    Attributes
+    ----------
+    shape : (int, int)
+        The numbers N of rows, `n_samples`, and d of columns, `n_features`.
+
     Raises
     ------
     ValueError
@@ -174,6 +179,8 @@ class Design:
             self._from_sparse(X)
         else:
             self._from_dense(X)
+        self.shape: tuple[int, int] = self.matrix.shape
+        self.n_samples, self.n_features = self.shape
 
     def _from_sparse(self, X: Any) -> None:
         check_format(X)
@@ -231,21 +238,6 @@ class Design:
         )
         self.matrix = columns.T
         self.nnz = int(columns.size)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape (N, d)."""
-        return self.matrix.shape
-
-    @property
-    def n_samples(self) -> int:
-        """The number of rows N."""
-        return self.matrix.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns d."""
-        return self.matrix.shape[1]
 
     @property
     def n_bytes(self) -> int:
@@ -356,20 +348,16 @@ class Design:
             return self.matrix
         if self._widens:
             return Widened(self.matrix.T, exponent)
-        if exponent not in self._powers:
-            raised = self._raised(exponent)
-            if self.nnz > _KEPT_POWERS:
-                return raised
-            self._powers[exponent] = raised
-        return self._powers[exponent]
-
-    def _raised(self, exponent: int) -> Any:
+        if (cached := self._powers.get(exponent)) is not None:
+            return cached
         matrix = self.matrix
         values = matrix.data.astype(np.float64, copy=False) if self.storage is SPARSE else matrix
         # Multiplication is much faster than exponentiation.
         raised = reduce(np.multiply, [values] * exponent)
         if self.storage is SPARSE:
-            return type(matrix)((raised, matrix.indices, matrix.indptr), shape=matrix.shape)
+            raised = type(matrix)((raised, matrix.indices, matrix.indptr), shape=matrix.shape)
+        if self.nnz <= _KEPT_POWERS:
+            self._powers[exponent] = raised
         return raised
 
     @property

@@ -203,9 +203,9 @@ def _in_turn(
             running = [pair for pair in running if not pair[0].ended]
             if keep is not None and running and all(loop.resumable for loop in loops):
                 keep(lambda: Checkpoint.joined([loop.checkpoint() for loop in loops], several))
-            reports = [loop.report for loop in loops]
+            reports: list[Any] = [loop.report for loop in loops]
             if None not in reports:
-                yield _joined(fit.problem, reports)
+                yield _joined(fit.problem, reports) if several else reports[0]
     finally:
         if leave is not None:
             leave(
@@ -397,8 +397,6 @@ class _Loop:
 
 def _joined(problem: Problem, each: Sequence[Any]) -> Snapshot:
     """Return the joint snapshot of all machines."""
-    if problem.n_machines is None:
-        return each[0]
     parameters, model = Parameters.stacked([snapshot.parameters for snapshot in each]), problem.model
     used, epoch = model.union(parameters), max(snapshot.epoch for snapshot in each)
 

@@ -167,7 +167,7 @@ class Problem(Formulation):
             finite_number("lambda_sparse", lambda_sparse, low=0),
             bool(fit_linear),
             bool(fit_intercept),
-            _weights(sample_weight, design.n_samples),
+            None if sample_weight is None else _weights(sample_weight, design.n_samples),
         )
 
     @cached_property
@@ -476,8 +476,6 @@ def _target(y: Any, n_samples: int, loss: Loss, model: Model) -> Target:
 
 
 def _weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
     weights = np.array(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n_samples, float(weights))

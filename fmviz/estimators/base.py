@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.design import DTYPES, Design, augmented
-from fmviz.engine.errors import CollapseWarning, finite_number, one_of, whole_number
+from fmviz.engine.design import Design, augmented
+from fmviz.engine.errors import CollapseWarning, finite_number, whole_number
 from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.interactions.weights import PairWeights
 from fmviz.engine.losses import get_loss
@@ -45,7 +45,7 @@ from .fitting import (
     restore_features,
     with_arrays,
 )
-from .interactions import OutputFit, attributes, fitted_pairs, ranked, weight_of
+from .interactions import PRODUCTS, OutputFit, attributes, indices_of, products_of, ranked
 
 Callback: TypeAlias = Callable[[Snapshot], Any]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState
@@ -67,6 +67,8 @@ class ModelEstimator(SparseInput, ABC):
 
     _memory: Memory | None = None
     _stored: Collection[str] = ()
+    # The interval of certificates in epochs.
+    _certify_every = 10
     # Whether to merge equal rows, for solvers whose result depends on rounding.
     _merges_rows = False
 
@@ -99,7 +101,7 @@ class ModelEstimator(SparseInput, ABC):
         return Budget(
             epochs=whole_number("max_iter", self._setting("max_iter"), 1),
             tol=finite_number("tol", self._setting("tol"), low=0),
-            certify_every=10,
+            certify_every=self._certify_every,
         )
 
     def _switch(self, name: str) -> bool:
@@ -107,11 +109,6 @@ class ModelEstimator(SparseInput, ABC):
         if value not in (True, False):
             raise ValueError(f"{name} = {value!r} is neither True nor False.")
         return bool(value)
-
-    def _checked(self, X: Any, *y: Any, reset: bool = True, **checks: Any) -> Any:
-        """Return X, or X and y, as arrays of finite numbers."""
-        dtype = one_of("dtype", self.dtype, DTYPES)
-        return checked_data(self, X, *y, reset=reset, dtype=dtype, **checks)
 
     def _problem(
         self, X: Any, target: Target, sample_weight: Any, all_features: bool = True, centred: bool = True
@@ -187,7 +184,6 @@ class ModelEstimator(SparseInput, ABC):
 
     def _part_solver(self) -> Solver:
         """Return the solver of `partial_fit`; raise ValueError if there is none."""
-        about = self._problem_arguments()
         solver = get_solver("psgd" if self.solver == "auto" else self.solver)
         if not solver.takes_parts:
             able = ", ".join(candidate.name for candidate in SOLVERS.values() if candidate.takes_parts)
@@ -251,8 +247,7 @@ class ModelEstimator(SparseInput, ABC):
         for snapshot in snapshots:
             enough = None
             if held_out is not None:
-                snapshot = held_out.add_validation_loss(snapshot)
-                enough = held_out.why_stop(snapshot)
+                snapshot, enough = held_out.after(snapshot)
             if self.callback is not None and self.callback(_uncentred(problem, snapshot)):
                 enough = f"Stopped by the callback after {snapshot.epoch:,} epochs."
             if enough is not None and snapshot.status is None:
@@ -401,7 +396,12 @@ class ModelEstimator(SparseInput, ABC):
             If there are fewer than two features, a feature is unknown or repeated, or the output does not
             exist.
         """
-        return weight_of(self.fit_of(output), self.names(), features)
+        fit, chosen = self.fit_of(output), indices_of(self.names(), features)
+        if (products := products_of(fit, len(chosen)).get(len(chosen))) is None:
+            return 0.0
+        if isinstance(fit[0], PRODUCTS):
+            return products.entry(chosen)
+        return float(products.among(*np.array(chosen)[:, None])[0].item())
 
     @property
     def unit(self) -> str:
@@ -412,11 +412,17 @@ class ModelEstimator(SparseInput, ABC):
 
     def pair_weights(self, output: Any = None) -> PairWeights:
         """Return the weights of all pairs of features of one output; raise ValueError if f has no pairs."""
-        return fitted_pairs(self.fit_of(output))
+        orders = products_of(self.fit_of(output), 2)
+        if 2 not in orders:
+            raise ValueError(
+                f"This model has no pairs: its products have {', '.join(map(str, orders))} features. "
+                "interactions() lists them."
+            )
+        return orders[2]
 
     def _predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self._scores(self._checked(X, reset=False))
+        return self._scores(checked_data(self, X, reset=False))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return f of checked rows."""

@@ -48,13 +48,22 @@ class _FactorizationMachine(ModelEstimator):
                 f"model = {self.model!r} has separate estimators: {name}Regressor and {name}Classifier. "
                 "Use one of them, or choose another model, such as 'fm'."
             )
+        for name, missing, why in (
+            ("rank", not model.factorised, "has a weight for every pair of features, and no factors"),
+            ("init_scale", model.convex, "starts from 0"),
+        ):
+            if missing and (value := getattr(self, name)) is not None:
+                raise ValueError(
+                    f"{name} = {value!r} does not apply to model = {self.model!r}, which {why}. Leave "
+                    f"{name}=None, or choose another model, such as 'fm'."
+                )
         if isinstance(model, HigherOrder):
             # There are no products of more features than X has.
             model = HigherOrder(max(2, min(model.order, getattr(self, "n_features_in_", model.order))))
         return model
 
     def _setting(self, name: str) -> Any:
-        value, suited = super()._setting(name), {**_SUITED, **_OWN.get(self._model().name, {})}
+        value, suited = getattr(self, name), {**_SUITED, **_OWN.get(self._model().name, {})}
         automatic = value is None or (isinstance(value, str) and value == "auto")
         return suited[name] if automatic and name in suited else value
 
@@ -69,19 +78,6 @@ class _FactorizationMachine(ModelEstimator):
                 "fmviz.models.PolynomialNetwork or fmviz.models.Lifted."
             )
         return 1 if model.kernel == "polynomial" else model.degree - 1
-
-    def _problem_arguments(self) -> dict[str, Any]:
-        model = self._model()
-        for name, missing, why in (
-            ("rank", not model.factorised, "has a weight for every pair of features, and no factors"),
-            ("init_scale", model.convex, "starts from 0"),
-        ):
-            if missing and (value := getattr(self, name)) is not None:
-                raise ValueError(
-                    f"{name} = {value!r} does not apply to model = {self.model!r}, which {why}. Leave "
-                    f"{name}=None, or choose another model, such as 'fm'."
-                )
-        return super()._problem_arguments()
 
     def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
         given = {name: getattr(self, name) for name in STRENGTHS}

@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.design import check_format
-from fmviz.engine.errors import whole_number
+from fmviz.engine.design import DTYPES, check_format
+from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.fit import Fit
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import Model
@@ -44,13 +44,12 @@ def checked_data(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
     ValueError
         If the data are invalid.
     """
+    dtype = one_of("dtype", getattr(estimator, "dtype", "float64"), DTYPES)
     check_format(X)
     for values in y:
         _check_present(values)
     try:
-        return validate_data(
-            estimator, X, *y, **{"accept_sparse": ("csc", "csr"), "dtype": np.float64, **checks}
-        )
+        return validate_data(estimator, X, *y, accept_sparse=("csc", "csr"), dtype=dtype, **checks)
     except ValueError as error:
         words = [name for name, kind in getattr(X, "dtypes", pd.Series()).items() if kind.kind not in "biufc"]
         if not words or "could not convert" not in str(error):
@@ -222,19 +221,15 @@ class HeldOut:
         self.training, self._problem = problem.of_rows(training), problem.of_rows(chosen)
         self._patience, self._best = patience, cast(Any, None)
 
-    def add_validation_loss(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the loss on the held-out rows added to its metrics."""
+    def after(self, snapshot: Snapshot) -> tuple[Snapshot, str | None]:
+        """Return the snapshot with the loss on the held-out rows, and why to stop after it, or None."""
         loss = self._problem.risk(snapshot.parameters)
         snapshot = replace(snapshot, metrics={**snapshot.metrics, LOSS: loss})
         if self._best is None or loss < self._best.metrics[LOSS]:
             self._best = snapshot
-        return snapshot
-
-    def why_stop(self, snapshot: Snapshot) -> str | None:
-        """Return the reason to stop after this epoch, or None."""
         if snapshot.epoch - self._best.epoch < self._patience:
-            return None
-        return (
+            return snapshot, None
+        return snapshot, (
             f"Stopped after {snapshot.epoch:,} epochs: the loss on the held-out rows did "
             f"not decrease in the last {self._patience}."
         )

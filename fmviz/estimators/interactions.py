@@ -12,7 +12,7 @@ import pandas as pd
 
 from fmviz.engine.counting import features_in_products
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.engine.interactions.weights import Interactions, PairWeights, pairs_of
+from fmviz.engine.interactions.weights import Interactions, pairs_of
 from fmviz.engine.models import AllSubsets, HigherOrder, Lifted, Model, PolynomialNetwork
 from fmviz.engine.parameters import Parameters
 from fmviz.metrics import used_pairs
@@ -125,7 +125,7 @@ def ranked(
     wanted = 2 if order is None else whole_number("order", order, 2, 10)
     if top is not None:
         whole_number("top", top, 1)
-    orders = _products(fit, wanted)
+    orders = products_of(fit, wanted)
     chosen = max(orders) if order is None else wanted
     if chosen not in orders:
         raise ValueError(
@@ -142,17 +142,7 @@ def ranked(
     return table
 
 
-def weight_of(fit: OutputFit, names: np.ndarray, features: Sequence[Any]) -> float:
-    """Return the weight of a product of distinct features as in `ranked`, 0 if f lacks the order."""
-    chosen = _indices(names, features)
-    if (products := _products(fit, len(chosen)).get(len(chosen))) is None:
-        return 0.0
-    if isinstance(fit[0], PRODUCTS):
-        return products.entry(chosen)
-    return float(products.among(*np.array(chosen)[:, None])[0].item())
-
-
-def _products(fit: OutputFit, order: int) -> dict[int, Any]:
+def products_of(fit: OutputFit, order: int) -> dict[int, Any]:
     """Return the products of features by order, for all subsets including this order."""
     model, parameters, n_dummies, entries = fit
     if isinstance(model, PRODUCTS):
@@ -162,18 +152,7 @@ def _products(fit: OutputFit, order: int) -> dict[int, Any]:
     return {2: pairs_of(model, alone, entries=entries)}
 
 
-def fitted_pairs(fit: OutputFit) -> PairWeights:
-    """Return the weights of the pairs of features of X; raise ValueError if f has no pairs."""
-    orders = _products(fit, 2)
-    if 2 not in orders:
-        raise ValueError(
-            f"This model has no pairs: its products have {', '.join(map(str, orders))} features. "
-            "interactions() lists them."
-        )
-    return orders[2]
-
-
-def _indices(names: np.ndarray, features: Sequence[Any]) -> list[int]:
+def indices_of(names: np.ndarray, features: Sequence[Any]) -> list[int]:
     """Return the indices of two or more distinct features, given by name or index, or raise ValueError."""
     chosen = [_index(names, feature) for feature in features]
     if len(set(chosen)) < max(2, len(chosen)):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.engine.fit import Budget
 from fmviz.engine.losses import Loss
 from fmviz.engine.models import Model, SharedBasis
 from fmviz.engine.parameters import Parameters
@@ -31,6 +30,8 @@ class _SharedBasis(ModelEstimator):
     """Common base of the regressor and the classifier."""
 
     _merges_rows = True
+    # A certificate costs more than an epoch.
+    _certify_every = 1_000
 
     def _model(self) -> Model:
         return SharedBasis(kernel=self.kernel, radius=0.0 if self.radius is None else self.radius)
@@ -42,10 +43,6 @@ class _SharedBasis(ModelEstimator):
 
     def _dummies(self) -> int:
         return int(self._switch("augment"))
-
-    def _budget(self) -> Budget:
-        # A certificate costs more than an epoch.
-        return replace(super()._budget(), certify_every=1_000)
 
     def _completed(self, problem: Problem, refresh: bool = True) -> tuple[Problem, Any]:
         if self.lambda_w is None:

@@ -16,7 +16,7 @@ from fmviz.engine.losses import get_loss
 from fmviz.engine.target import Target
 
 from .base import ModelEstimator
-from .fitting import one_column
+from .fitting import checked_data, one_column
 
 Weights: TypeAlias = Mapping[Any, float] | str
 """Class weights by label, or "balanced"."""
@@ -55,7 +55,7 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
             If `max_iter` epochs did not suffice, the solver stalled away from a stationary point, or it
             diverged and the last finite iterate is kept; not for ``tol=0``, which never converges.
         """
-        X, y = self._checked(X, y, y_numeric=True, multi_output=True)
+        X, y = checked_data(self, X, y, y_numeric=True, multi_output=True)
         self._fit(X, self._target_of(y), sample_weight)
         return self
 
@@ -92,8 +92,8 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         ConvergenceWarning
             If the epoch diverged.
         """
-        checks = {"y_numeric": True, "multi_output": True}
-        X, y = self._checked(X, y, reset=not hasattr(self, "_fitted_model"), **checks)
+        reset = not hasattr(self, "_fitted_model")
+        X, y = checked_data(self, X, y, reset=reset, y_numeric=True, multi_output=True)
         self._fit_part(X, self._target_of(y), sample_weight)
         return self
 
@@ -174,7 +174,7 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
             If `max_iter` epochs did not suffice, the solver stalled away from a stationary point, or it
             diverged and the last finite iterate is kept; not for ``tol=0``, which never converges.
         """
-        X, y = self._checked(X, y, multi_output=True)
+        X, y = checked_data(self, X, y, multi_output=True)
         y = one_column(y)
         target = classes_of(y)
         labels = np.arange(target.n_outputs) if target.labels is None else target.labels
@@ -234,7 +234,7 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         ConvergenceWarning
             If the epoch diverged.
         """
-        X, y = self._checked(X, y, reset=not hasattr(self, "_fitted_model"))
+        X, y = checked_data(self, X, y, reset=not hasattr(self, "_fitted_model"))
         self.classes_ = self._known_classes(classes)
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
             raise ValueError(

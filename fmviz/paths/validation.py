@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -319,10 +319,8 @@ def search_strengths(  # noqa: PLR0913 (keywords as those of the estimators)
         yield trial
     best = min(trials, key=lambda trial: trial.loss)
     search = Validation(trials, best, ends[best][0], known.init_scale)
-    if one_se:
-        best = search.sparsest
-        return Validation(trials, best, ends[best][0], known.init_scale)
-    return search
+    chosen = search.sparsest if one_se else best
+    return replace(search, best=chosen, start=ends[chosen][0])
 
 
 def _refined(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 from ..settings import bind, registry
 from ..target import Kind, Target
@@ -40,15 +39,8 @@ VECTOR_LOSSES: dict[str, Loss] = {
 _OF_CLASSES: dict[str, Loss] = {"logistic": MulticlassLogistic(), "squared_hinge": MulticlassSquaredHinge()}
 
 
-def get_loss(given: str | Loss, settings: Mapping[str, Any] | None = None) -> Loss:
-    """Return a loss unchanged, or create it by name with these parameters.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or a parameter is undeclared or invalid.
-    """
-    return bind(Loss, LOSSES | VECTOR_LOSSES, given, settings)
+get_loss = partial(bind, Loss, LOSSES | VECTOR_LOSSES)
+"""Return a loss unchanged, or create it by name with these parameters; see `bind`."""
 
 
 def loss_of_outputs(loss: Loss, target: Target) -> Loss:

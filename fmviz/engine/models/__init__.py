@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 from ..settings import bind, registry
 from .base import Model
@@ -27,12 +26,5 @@ NAMED = MODELS | {"convex": MODELS["convex_fm"], "quadratic": MODELS["qr"]}
 """All models, including the aliases accepted by `get_model`."""
 
 
-def get_model(given: str | Model, settings: Mapping[str, Any] | None = None) -> Model:
-    """Return a model unchanged, or create it by name with these settings.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or a setting is undeclared or invalid.
-    """
-    return bind(Model, NAMED, given, settings)
+get_model = partial(bind, Model, NAMED)
+"""Return a model unchanged, or create it by name with these settings; see `bind`."""

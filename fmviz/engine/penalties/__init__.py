@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 from ..settings import bind, registry
 from .base import EntryView, MatrixView, Penalty, RowView
@@ -37,12 +36,5 @@ ALL_PENALTIES: dict[str, Penalty] = PENALTIES | {
 """All penalties, on P or on V, by name."""
 
 
-def get_penalty(given: str | Penalty, settings: Mapping[str, Any] | None = None) -> Penalty:
-    """Return a penalty unchanged, or create it by name with these parameters.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or a parameter is undeclared or invalid.
-    """
-    return bind(Penalty, PENALTIES | OUTPUT_PENALTIES, given, settings)
+get_penalty = partial(bind, Penalty, PENALTIES | OUTPUT_PENALTIES)
+"""Return a penalty unchanged, or create it by name with these parameters; see `bind`."""

@@ -181,23 +181,29 @@ SUM = Sizes("sum", SUMS, 1, is_coupled, zero, add_to_sum, weigh, update_sum)
 """The sum; its cache begins with `fixed` and `coupled`: one compiled kernel serves all penalties."""
 
 
-def _cache(fixed: float, coupled: float, sums: Callable[[int, int], int]) -> Callable[[int, int], np.ndarray]:
-    return lambda d, k: np.concatenate([[fixed, coupled], np.zeros(sums(d, k))])
+def _cache(sizes: Sizes, fixed: float, coupled: float, by_column: bool = False) -> Any:
+    return lambda d, k: np.append(
+        [fixed, coupled][: sizes.first], np.zeros(sizes.width * (k if by_column else 1))
+    )
 
 
-def entry_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> EntryView:
-    """Return the view along an entry that is coupled to the entries of its column ([A] Algorithm 1)."""
-    return EntryView("entry", quad, _cache(fixed, coupled, lambda d, k: 1), *_of_entries(SUM))
+def entry_penalty(
+    quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0, sizes: Sizes = SUM
+) -> EntryView:
+    """Return the view along an entry, weighted by the sizes in its column ([A] Algorithm 1)."""
+    return EntryView(sizes.name, quad, _cache(sizes, fixed, coupled), *_of_entries(sizes))
 
 
-def entries_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
-    """Return the view along a row whose entries are coupled to those of their columns."""
-    return RowView("entries", quad, _cache(fixed, coupled, lambda d, k: k), *_of_rows(SUM))
+def entries_penalty(
+    quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0, sizes: Sizes = SUM
+) -> RowView:
+    """Return the view along a row whose entries are weighted by the sizes in their columns."""
+    return RowView(sizes.name, quad, _cache(sizes, fixed, coupled, by_column=True), *_of_rows(sizes))
 
 
-def norm_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0) -> RowView:
-    """Return the view along a row whose norm is coupled to the norms of all other rows ([A] 5.2)."""
-    return RowView("norm", quad, _cache(fixed, coupled, lambda d, k: 1), *_of_norms(SUM))
+def norm_penalty(quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0, sizes: Sizes = SUM) -> RowView:
+    """Return the view along a row whose norm is weighted by the norms of all other rows ([A] 5.2)."""
+    return RowView(f"{sizes.name}_of_norms", quad, _cache(sizes, fixed, coupled), *_of_norms(sizes))
 
 
 @jitable
@@ -223,20 +229,6 @@ def entry_penalty_in_row(quad: float, coupled: float) -> EntryView:
     """Return the view along an entry that is coupled to the entries of its row."""
     minimum = linear_minimum(weight_in_row)
     functions = begin_with_row_sums, minimum, weight_in_row, update_row_sum
-    return EntryView("entry_in_row", quad, _cache(0.0, coupled, lambda d, k: d), *functions, shared=True)
-
-
-def entry_view(sizes: Sizes) -> EntryView:
-    """Return the view of a penalty linear in an entry, weighted by the sizes in its column."""
-    return EntryView(sizes.name, 0.0, lambda d, k: np.zeros(sizes.width), *_of_entries(sizes))
-
-
-def entries_view(sizes: Sizes) -> RowView:
-    """Return the view of such a penalty along a row: a weighted ℓ1 norm."""
-    return RowView(sizes.name, 0.0, lambda d, k: np.zeros(k * sizes.width), *_of_rows(sizes))
-
-
-def norm_view(sizes: Sizes) -> RowView:
-    """Return the view of a penalty linear in the norm of a row, weighted by the other norms."""
-    name = f"{sizes.name}_of_norms"
-    return RowView(name, 0.0, lambda d, k: np.zeros(sizes.width), *_of_norms(sizes))
+    return EntryView(
+        "entry_in_row", quad, lambda d, k: np.append([0.0, coupled], np.zeros(d)), *functions, shared=True
+    )

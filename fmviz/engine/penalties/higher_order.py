@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._jit import jitable
-from ._coupled import Sizes, entries_view, entry_view, norm_view
+from ._coupled import Sizes, entries_penalty, entry_penalty, norm_penalty
 from .base import EntryView, Penalty, RowView, unit_rows
 
 
@@ -167,11 +167,11 @@ class HigherOmegaTI(_Higher):
 
     @property
     def entry(self) -> EntryView:
-        return entry_view(_function(self.degree))
+        return entry_penalty(sizes=_function(self.degree))
 
     @property
     def row(self) -> RowView:
-        return entries_view(_function(self.degree))
+        return entries_penalty(sizes=_function(self.degree))
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class HigherOmegaCS(_Higher):
 
     @property
     def row(self) -> RowView:
-        return norm_view(_function(self.degree))
+        return norm_penalty(sizes=_function(self.degree))
 
 
 @dataclass(frozen=True)

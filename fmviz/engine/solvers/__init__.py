@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 from ..settings import bind, registry
 from .base import Solver
@@ -30,13 +29,5 @@ SOLVERS: dict[str, Solver] = registry(Solver, dict(globals()))
 """All solvers with default settings, by name."""
 
 
-def get_solver(given: str | Solver, settings: Mapping[str, Any] | None = None) -> Solver:
-    """Return a solver unchanged, or create it by name with these settings.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, a setting is undeclared or invalid, or settings are given in addition to a
-        solver instance.
-    """
-    return bind(Solver, SOLVERS, given, settings)
+get_solver = partial(bind, Solver, SOLVERS)
+"""Return a solver unchanged, or create it by name with these settings; see `bind`."""

@@ -129,10 +129,6 @@ class LinearPart:
         """Whether there is anything to sweep over."""
         return self._problem.fit_linear or self._problem.fit_intercept
 
-    def sized(self, w: np.ndarray) -> np.ndarray:
-        """Return linear weights, or their steps, times `sizes`."""
-        return w * self.sizes
-
     def step(self, f: np.ndarray, w: np.ndarray, bias: float) -> tuple[float, float]:
         """Sweep once: update f (shifted as in `working_loss`) and w; return the bias and the largest change.
 
@@ -364,7 +360,7 @@ class SweepingSolver(Solver, ABC):
             self._coefficient_step.step(self._f, before.P, self._coefficients)
             other = coefficient_change(before, before.replace(coefficients=self._coefficients))
         self._bias, linear_change = self._linear.step(self._f, self._w, self._bias)
-        other = max(other, relative_change((linear_change, self._linear.sized(self._w), self._bias)))
+        other = max(other, relative_change((linear_change, self._w * self._linear.sizes, self._bias)))
         alone = self._coefficient_step is None and not self._linear.moves and len(self._views) == 1
         noting = self._extrapolation
         most = most if alone else 1
@@ -380,6 +376,17 @@ class SweepingSolver(Solver, ABC):
                 other = max(other, self._extrapolate(noting))
         rounds.take((rounds.count, other, other))
         return rounds
+
+    def _strengths(self, quad: float) -> tuple[Any, ...]:
+        """Return the last arguments of kernels, for a penalty with this coefficient of ‖P‖²_F."""
+        problem = self.problem
+        return (
+            problem.mu,
+            problem.loss.theta,
+            problem.lambda_p + problem.lambda_sparse * quad,
+            problem.lambda_sparse,
+            self._live_only,
+        )
 
     def _round_arguments(self, rounds: Rounds) -> tuple[int, float, np.ndarray, np.ndarray]:
         """Return the common arguments of all kernels of `repeated` sweeps."""
@@ -413,11 +420,11 @@ class SweepingSolver(Solver, ABC):
             return 0.0
         self._P, self._w, self._bias = self._to_layout(there.P), there.w, there.intercept
         self._take(f, sums)
-        sized = self._linear.sized
-        steps = sized(w - here.w)
+        sizes = self._linear.sizes
+        steps = (w - here.w) * sizes
         return relative_change(
             (float(np.abs(there.P - here.P).max(initial=0.0)), there.P),
-            (max(np.abs(steps).max(initial=0.0), abs(there.intercept - here.intercept)), sized(w), bias),
+            (max(np.abs(steps).max(initial=0.0), abs(there.intercept - here.intercept)), w * sizes, bias),
         )
 
     def objective(self) -> float:

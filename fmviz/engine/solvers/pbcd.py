@@ -89,13 +89,7 @@ class PBCD(SweepingSolver):
     def _sweep_factors(self, rounds: Rounds) -> None:
         problem, design = self.problem, self.problem.design
         for b, (view, row, cache) in enumerate(zip(self._views, self._rows, self._caches, strict=True)):
-            strengths = (
-                problem.mu,
-                problem.loss.theta,
-                problem.lambda_p + problem.lambda_sparse * row.quad,
-                problem.lambda_sparse,
-                self._live_only,
-            )
+            strengths = self._strengths(row.quad)
             if self._partners is not None:
                 sweeps = pair_row_sweep(self._loss, row, self._weight)
                 rounds.take(

@@ -187,16 +187,6 @@ class PCD(SweepingSolver):
                 )
             )
 
-    def _strengths(self) -> tuple[Any, ...]:
-        problem = self.problem
-        return (
-            problem.mu,
-            problem.loss.theta,
-            problem.lambda_p + problem.lambda_sparse * self._entries[0].quad,
-            problem.lambda_sparse,
-            self._live_only,
-        )
-
     def _sweep_pairs(self, rounds: Rounds) -> None:
         sweeps = pair_entry_sweep(self._loss, self._entries[0], self._weight)
         rounds.take(
@@ -207,7 +197,7 @@ class PCD(SweepingSolver):
                 self._P,
                 self._moments,
                 self._caches[0][0],
-                *self._strengths(),
+                *self._strengths(self._entries[0].quad),
             )
         )
 
@@ -228,7 +218,7 @@ class PCD(SweepingSolver):
                 self._largest,
                 self._caches[0],
                 self._screen,
-                *self._strengths(),
+                *self._strengths(self._entries[0].quad),
             )
         )
 

@@ -70,15 +70,14 @@ def fit_from(
     shrunk
         See `path_start`.
     """
-    method = chosen_solver(problem, solver)
-    if informed := one_of("start", kind, STARTS) == "informed":
-        method = informed_solver(method, problem)
+    informed = one_of("start", kind, STARTS) == "informed"
     if start is None and not informed:
         start = problem.start(init_scale, rng)
     elif start is None:
         start = path_start(problem, init_scale, rng, shrunk)
         start = start if at_any_strength else lower_start(problem, start)
-    return Fit.of(problem, method, start=start, rng=rng)
+    fit = Fit.of(problem, solver, start=start, rng=rng)
+    return replace(fit, solver=informed_solver(fit.solver, problem)) if informed else fit
 
 
 @one_thread()

@@ -54,10 +54,8 @@ import scipy.sparse as sp
 from ..blas import one_thread
 from ..design import Design
 from ..linalg.lowrank import PairGradient
-from ..models import Model
 from ..models.columns.anova import Anova
 from ..models.columns.base import ColumnKernel
-from ..penalties import Penalty
 from ..penalties.blockwise import parts_of
 from ..problem import Problem
 from ..schedule import STRENGTHS
@@ -78,7 +76,9 @@ def product_references(problem: Problem) -> tuple[float, float, float]:
     # Not the predictions of the model, since all subsets have a constant at P = 0.
     slope = problem.slope(problem.design.dot(linear.w) + linear.intercept)
     best, reference = 0.0, (0.0, 0.0, 0.0)
-    for kernel, penalty in _kernels(problem.model, problem.penalty):
+    for own, (_, penalty) in zip(problem.model.kernels, parts_of(problem.penalty), strict=True):
+        # Pairs, for all subsets.
+        kernel = Anova(2) if own.degree is None else own
         dense, sparse = _directions(problem, kernel, slope)
         gain, P = _column(problem, kernel, slope, sparse)
         wide_gain, wide = _column(problem, kernel, slope, dense)
@@ -87,14 +87,6 @@ def product_references(problem: Problem) -> tuple[float, float, float]:
             norm = float(np.linalg.norm(wide)) ** problem.model.shrinkage_power
             reference = wide_gain / norm, gain / penalty.value(P), float(np.abs(P).max())
     return reference
-
-
-def _kernels(model: Model, penalty: Penalty) -> list[tuple[ColumnKernel, Penalty]]:
-    """Return the kernels of the columns, of order 2 for all subsets, and their penalties."""
-    return [
-        (kernel if kernel.degree is not None else Anova(2), form)
-        for kernel, (_, form) in zip(model.kernels, parts_of(penalty), strict=True)
-    ]
 
 
 def _directions(problem: Problem, kernel: ColumnKernel, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._jit import cached_factory, jitable
-from ...design import Storage
+from ...design import Storage, line
 from ...losses import ScalarLoss
 from ...penalties import MatrixView
 from .sample_gradient import BEYOND
@@ -70,9 +70,7 @@ def dense_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
             size = 0.0
             for m in range(begin, end):
                 n = order[m]
-                values = data[indptr[n] : indptr[n + 1]]
-                columns = indices[indptr[n] : indptr[n + 1]]
-                count = indptr[n + 1] - indptr[n]
+                values, columns, count = line(data, indices, indptr, n)
                 for i in range(count):
                     js[i] = row(columns, i)
                     xs[i] = value(values, i)

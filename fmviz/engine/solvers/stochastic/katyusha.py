@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..._jit import cached_factory
-from ...design import Storage
+from ...design import Storage, line
 from ...errors import WhyNot
 from ...losses import ScalarLoss
 from ...parameters import Parameters
@@ -78,9 +78,7 @@ def katyusha_steps(storage: Storage, loss: ScalarLoss, operator: MatrixView):
             size = 0.0
             for m in range(begin, end):
                 n = order[m]
-                values = data[indptr[n] : indptr[n + 1]]
-                columns = indices[indptr[n] : indptr[n + 1]]
-                count = indptr[n + 1] - indptr[n]
+                values, columns, count = line(data, indices, indptr, n)
                 for i in range(count):
                     js[i] = row(columns, i)
                     xs[i] = value(values, i)

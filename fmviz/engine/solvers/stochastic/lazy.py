@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._jit import cached_factory, jitable
-from ...design import Storage
+from ...design import Storage, line
 from ...losses import ScalarLoss
 from ...penalties.operators.lazy import SMALL, Lazy
 from .sample_gradient import BEYOND, Terms
@@ -44,9 +44,7 @@ def lazy_steps(storage: Storage, loss: ScalarLoss, terms: Terms, lazy: Lazy):
         aw = 1.0
         for t in range(order.size):
             n = order[t]
-            values = data[indptr[n] : indptr[n + 1]]
-            columns = indices[indptr[n] : indptr[n + 1]]
-            count = indptr[n + 1] - indptr[n]
+            values, columns, count = line(data, indices, indptr, n)
             f = bias
             for i in range(count):
                 js[i] = row(columns, i)
