@@ -75,10 +75,10 @@ def test_equal_rows_stay_together(table):
 @pytest.mark.parametrize("classes", [False, True])
 def test_a_column_that_tells_the_target_is_named(table, rng, classes):
     y = table["town"] if classes else 0.01 * table["far"]
-    told = table.assign(y=y, noise=rng.normal(size=400)).drop(columns=["code"])
-    told["leak"] = y.str.upper().add("!") if classes else 100 * y + rng.normal(0, 0.01, 400)
-    told = told.drop(columns="town" if classes else "far")
-    sentences = encode(source_of(told), recipe_of(told)).encoder.sentences_
+    leaky = table.assign(y=y, noise=rng.normal(size=400)).drop(columns=["code"])
+    leaky["leak"] = y.str.upper().add("!") if classes else 100 * y + rng.normal(0, 0.01, 400)
+    leaky = leaky.drop(columns="town" if classes else "far")
+    sentences = encode(source_of(leaky), recipe_of(leaky)).encoder.sentences_
     assert [sentence for sentence in sentences if "alone tells" in sentence] == [
         "Column 'leak' alone tells the target: was it known before? If not, ignore it."
     ]
