@@ -326,7 +326,7 @@ def _fit(
         arguments.output.mkdir(parents=True, exist_ok=True)
     sparsest, progress = arguments.strengths == "sparsest", Progress()
     asked = {"sparsest": sparsest, "choose": choose, "interactions": arguments.interactions}
-    for step in first_fit(prepared, store, **asked, warm=True, origin="command"):
+    for step in first_fit(prepared, store, **asked, origin="command"):
         progress.tell(step.message)
         if isinstance(step, FirstFit):
             last = step

@@ -298,12 +298,7 @@ def ascending(levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def likely_target(columns: Iterable[Column]) -> str:
-    """Return the most likely target: a column with a typical name, else the last suitable one.
-
-    A column of words is suitable if it is the last one and has few unique values.
-    """
-    columns = list(columns)
+    """Return the only column with a typical name of a target; empty if there is none."""
     able = [column for column in columns if column.kind in ("number", "yes_no", "word")]
     named = [column.name for column in able if _TARGET.match(column.name)]
-    easy = [c.name for c in able if c.kind != "word" or (c is columns[-1] and c.different <= _CLASSES)]
-    return (named or easy or [column.name for column in able] or [""])[-1]
+    return named[0] if len(named) == 1 else ""

@@ -228,6 +228,9 @@ def test_what_is_ambiguous_is_asked_with_its_choices():
     assert (query["columns"], query["numbers"]) == ('{"beds":["word","impute"]}', "line")
     assert metrics(app)["Features"] == "7"
     app = press(case("33_no_header_iris.csv"), "data_ask_header_1")
+    assert "Choose the column to predict" in words(app)
+    assert app.button(key="data_read").disabled
+    choose(app, data_target=app.selectbox(key="data_target").options[-1])
     assert (address(app)["header"], metrics(app)["Rows"]) == ("yes", "239")
     app = case("20_none_class.csv")
     click(app, "None is a missing value")

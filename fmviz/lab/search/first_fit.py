@@ -108,7 +108,6 @@ def first_fit(
     sparsest: bool = False,
     choose: bool = True,
     interactions: int | None = None,
-    warm: bool = False,
     origin: str = "page",
 ) -> Iterator[Step]:
     """Choose strengths by validation on the training rows, fit with them, and hold a contest of candidates.
@@ -128,8 +127,6 @@ def first_fit(
         Whether to choose strengths; otherwise there is a single fit to the training rows.
     interactions : int, optional
         Target number of pairs for λ; there is no contest then.
-    warm : bool
-        Whether to start the fit at the end of the search; its settings alone then do not reproduce it.
     origin : str
         The origin of the fit, for the store.
 
@@ -151,7 +148,7 @@ def first_fit(
     search: dict[str, Any] = {}
     if choose:
         settings, validation = yield from tuned(prepared, sparsest=sparsest, should_stop=should_stop)
-        run = replace(with_settings(prepared, settings), begin=validation.start if warm else prepared.begin)
+        run = with_settings(prepared, settings)
         search = {"message": validation.message, "tried": [trial.record() for trial in validation.trials]}
     if interactions is not None:
         probes = []

@@ -329,7 +329,7 @@ def _file(settings: Settings, linked: bool) -> None:
         brought.keep()
     profile = library.profile(file, reading)
     first = first_recipe(profile.source, profile.columns).grouped(settings["group"])
-    if first.target and settings["target"] not in {column.name for column in profile.columns}:
+    if settings["target"] not in {column.name for column in profile.columns}:
         # Suggested until a target is chosen.
         settings.set(target=first.target, rare=first.rare)
     # The default rules, with the corrections.
@@ -339,6 +339,10 @@ def _file(settings: Settings, linked: bool) -> None:
         order=listed(settings["order"]),
         **settings.as_dict(*_RECIPE) | {"logarithm": _LOGARITHM[settings["logarithm"]]},
     )
+    with top:
+        draw_target(settings, profile)
+    if not settings["target"]:
+        st.info("Choose the column to predict, next to the button above.", icon=":material/ads_click:")
     line = f"{settings['target']} · rank {settings['rank']}"
     started = manager().get(strengths.task_name(settings, recipe)) is not None
     with shell.settings_box("data_box", plain(line), folded=started, border=False):
@@ -374,7 +378,7 @@ def _file(settings: Settings, linked: bool) -> None:
                     format_func=lambda name: f"rows of one {name}" if name else "none",
                     width=250,
                 )
-        encoded = draw_size(settings, recipe, profile)
+        encoded = draw_size(settings, recipe, profile) if settings["target"] else None
         draw_train(settings, recipe, encoded)
     strengths.draw(settings, recipe, encoded is not None, linked, top)
 
@@ -441,24 +445,30 @@ _LABELS = {
 _FEW = 12
 
 
+def draw_target(settings: Settings, profile: Profile) -> None:
+    """Draw the question of the column to predict."""
+    known = [column.name for column in profile.columns]
+    widgets.control(
+        settings,
+        "target",
+        st.selectbox,
+        "Predict",
+        known if settings["target"] in known else ["", *known],
+        format_func=lambda name: name or "choose a column",
+        disabled=len(known) < 2,
+        then=lambda: settings.set(positive="", task="auto", order="", logarithm="auto"),
+    )
+
+
 def draw_aim(settings: Settings, profile: Profile) -> None:
-    """Draw the target, the task and the positive class."""
+    """Draw the task and the positive class."""
     known = {column.name: column for column in profile.columns}
     target = known.get(settings["target"])
+    if target is None:
+        return
     with st.container(border=True, key="data_aim"):
-        left, middle, right = st.columns(3)
+        left, right = st.columns(2)
         with left:
-            widgets.control(
-                settings,
-                "target",
-                st.selectbox,
-                "Target",
-                list(known) if target is not None else ["", *known],
-                format_func=lambda name: name or "choose a column",
-                disabled=len(known) < 2,
-                then=lambda: settings.set(positive="", task="auto", order="", logarithm="auto"),
-            )
-        with middle:
             labels = {
                 "auto": "Auto",
                 "regression": "A number",
@@ -467,8 +477,6 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
                 "ordinal": "Ordered classes",
             }
             widgets.param(settings, "task", "Task", labels=labels, style="select")
-        if target is None:
-            return
         with right:
             if settings["task"] == "ordinal" or not settings["also"]:
                 _classes(settings, target)
