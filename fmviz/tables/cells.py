@@ -21,6 +21,16 @@ STRAY = 0.05
 
 NOTHING = ("NaN", "nan", "-nan", "-NaN", "#N/A", "#NA", "<NA>", "NULL", "null", "#N/A N/A")
 """Words that are missing values in every column."""
+PERHAPS = ("None", "NA", "N/A", "n/a", "none", "na")
+"""Missing values in numeric columns; words in columns of words if they repeat."""
+
+_ERROR = re.compile(r"#[¡¿]?[^\W\d_][^\W_]*(/\w+)?[!?]|#(N/\w+|NV|NA|GETTING_DATA)|#{3,}|Err:\d{3}|Error!")
+
+
+def is_error(word: Any) -> bool:
+    """Return whether a cell is an error of a spreadsheet in any language, such as #REF! or #¿NOMBRE?."""
+    return isinstance(word, str) and (word[:1] == "#" or word[:1] == "E") and bool(_ERROR.fullmatch(word))
+
 
 _SAMPLE = 500
 
@@ -86,15 +96,15 @@ def quoted(words: Collection[str], most: int = 4) -> str:
 
 # ----------------------------------------------------------------------------------------------- numbers
 
-_GROUP = "[ \u00a0\u202f'’]"
-_SIGNS = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " "})
+_GROUP = r"[\s'’]"
+_SIGNS = str.maketrans({"−": "-", "–": "-"})
 _CURRENCY = (
     r"(?:US|AU|CA|NZ|HK|R)?\$|[€£¥₹₽₩₺₴฿]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|Rs)\.?"
 )
 _MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}
 
 
-def _pattern(decimal: str) -> re.Pattern[str]:
+def _pattern(decimal: str, multiples: str) -> re.Pattern[str]:
     point, divider = (",", r"\.") if decimal == "comma" else (r"\.", ",")
     # Indian grouping: 62,74,817.
     digits = (
@@ -105,12 +115,34 @@ def _pattern(decimal: str) -> re.Pattern[str]:
         rf"(?:(?P<before>{_CURRENCY}) *(?P<second>[-+])?)? *"
         rf"(?P<digits>(?:{digits})(?:{point}\d*)?|{point}\d+)"
         rf"(?P<power>[eE][-+]?\d{{1,4}})?"
-        rf"(?P<multiples>(?:[kKMB]|mn|bn| ?Mio| ?Mrd)\.?(?![^\W\d_]))?(?P<plus>\+)?(?P<back>-)?"
-        rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}|[^\W\d_][^\d(){{}}<>=,;|]{{0,15}})?(?P<close> *\))?"
+        rf"(?P<multiples>(?:{multiples})\.?(?![^\W\d_]))?(?P<plus>\+)?(?P<back>-)?"
+        rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}|(?![⁰¹²³⁴-⁹])[^\W\d_][^\d(){{}}<>=,;|*†‡§¶#^\[\]]{{0,15}})?"
+        r"(?P<mark> *(?:[*†‡§¶#^⁰¹²³⁴-⁹]+|\[\w{1,3}\]|\([a-z*]\)))?(?P<close> *\))?"
     )
 
 
-_PATTERNS = {decimal: _pattern(decimal) for decimal in ("point", "comma")}
+_LONG_MULTIPLES = "mn|bn| ?Mio| ?Mrd"
+_PATTERNS = {
+    (decimal, letters): _pattern(decimal, f"[kKMB]|{_LONG_MULTIPLES}" if letters else _LONG_MULTIPLES)
+    for decimal in ("point", "comma")
+    for letters in (True, False)
+}
+_LETTER = re.compile(r".*\d([A-Zk])")
+_POWER = re.compile(r"\d+[eE]\d+")
+_MOST_CODES = 12
+_EXACT = 2**53
+_DIGITS = 15
+
+
+def is_long(word: str) -> bool:
+    """Return whether a whole number loses digits as a floating-point number."""
+    digits = word.lstrip("+-0")
+    return (
+        len(digits) > _DIGITS
+        and digits.isdecimal()
+        and len(digits.rstrip("0")) > _DIGITS
+        and int(digits) > _EXACT
+    )
 
 
 @dataclass(frozen=True)
@@ -126,7 +158,8 @@ class Notation:
     missing : str
         A word that stands for a missing value; empty if there is none.
     habits : str
-        Other conventions, separated by blanks: "parentheses", "multiples", "plus", "bound".
+        Other conventions, separated by blanks, the keys of `_HABITS`; or "codes" for words that only look
+        like numbers.
     ambiguous : str
         A cell that is a different number with the other decimal sign; empty if there is none.
     """
@@ -156,26 +189,37 @@ _HABITS = {
     "multiples": "with K, M and B for thousands, millions and billions",
     "plus": "without a trailing +",
     "bound": "with < 1 as half of 1",
+    "mark": "without marks such as * behind them",
+    "duration": "from durations",
+    "minutes": "with minutes and seconds around a single colon",
 }
+CODES = Notation(habits="codes")
+"""The format of words that only look like numbers."""
 
 
-def _number(word: str, decimal: str) -> tuple[float, str, tuple[str, ...]] | None:
-    """Return the number in a cell, its unit, and its conventions; None if it is not a number."""
-    match = _PATTERNS[decimal].fullmatch(word.translate(_SIGNS).strip())
+def _number(word: str, decimal: str, letters: bool = True) -> tuple[float, str, tuple[str, ...]] | None:
+    """Return the number in a cell, its unit, and its conventions; None if it is not a number.
+
+    With `letters`, K, M and B are multiples, otherwise units.
+    """
+    match = _PATTERNS[decimal, letters].fullmatch(" ".join(word.translate(_SIGNS).split()))
     if match is None or bool(match["parentheses"]) != bool(match["close"]):
         return None
-    digits = re.sub(r"[ '’.]" if decimal == "comma" else r"[ '’,]", "", match["digits"]).replace(",", ".")
+    digits = re.sub(r"[\s'’.]" if decimal == "comma" else r"[\s'’,]", "", match["digits"]).replace(",", ".")
+    if is_long(digits):
+        return None
     multiple = _MULTIPLES[(match["multiples"] or "").strip(" .")]
     half = 0.5 if (match["bound"] or ">")[0] in "<≤" else 1.0
     minus = bool(match["parentheses"]) != ("-" in (match["sign"], match["second"], match["back"]))
     value = float(digits + (match["power"] or "")) * multiple * half
     unit = match["before"] or (match["after"] or "").strip().rstrip(".")
-    return -value if minus else value, unit, tuple(habit for habit in _HABITS if match[habit])
+    said = match.groupdict()
+    return -value if minus else value, unit, tuple(habit for habit in _HABITS if said.get(habit))
 
 
 def is_written_number(word: str) -> bool:
     """Return whether a cell is a number, with a decimal point or a decimal comma."""
-    return any(_number(word, decimal) is not None for decimal in _PATTERNS)
+    return any(_number(word, decimal) is not None for decimal in ("point", "comma"))
 
 
 def _singular(unit: str) -> str:
@@ -184,7 +228,9 @@ def _singular(unit: str) -> str:
 
 def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
     """Return values as float64; NaN if missing, not a number, infinite or beyond `LARGEST`."""
-    if is_number(values) or pd.api.types.is_bool_dtype(values):
+    if pd.api.types.is_timedelta64_dtype(values):
+        numbers = (values / pd.Timedelta(hours=1)).to_numpy(copy=True)
+    elif is_number(values) or pd.api.types.is_bool_dtype(values):
         numbers = values.astype("float64").to_numpy(na_value=np.nan).copy()
     else:
         codes, different = pd.factorize(values)
@@ -195,13 +241,60 @@ def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
 
 def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
     """Parse unique words."""
-    plain = pd.Series(words if notation.decimal == "point" else [""] * len(words), dtype="str")
+    habits = notation.habits.split()
+    if "codes" in habits:
+        return np.full(len(words), np.nan)
+    plain = pd.Series(
+        ["" if notation.decimal == "comma" or is_long(word) else word for word in words], dtype="str"
+    )
     numbers = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, copy=True)
     for place in np.flatnonzero(np.isnan(numbers)).tolist():
-        value, unit, _ = _number(words[place], notation.decimal) or (np.nan, "", ())
-        if _singular(unit) in ("", _singular(notation.unit)):
+        value, unit, _ = _number(words[place], notation.decimal, "multiples" in habits) or (np.nan, "", ())
+        if "duration" in habits and unit:
+            value = np.nan
+        if np.isnan(value) and "duration" in habits:
+            numbers[place] = _hours(words[place], "minutes" in habits)
+        elif _singular(unit) in ("", _singular(notation.unit)):
             numbers[place] = value
     return numbers
+
+
+_DAY = 24
+_DURATION = re.compile(
+    r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?)?"
+    r"(?:(?P<h>\d+)(?::(?=\d\d)"
+    r"| ?(?:hours?|hrs?|h|stunden?|stdn?|st|heures?|horas?|or[ea]|uur)(?![^\W\d_])\.?,? ?))?"
+    r"(?:(?P<m>\d+)(?::(?=\d\d)| ?(?:minut\w*|mins?|m|'|′)(?![^\W\d_])\.?,? ?|$))?"
+    r"(?:(?P<s>\d+(?:[.,]\d+)?) ?(?:sec\w*|sek\w*|seg\w*|s|\"|″|'')?\.?)?",
+    re.IGNORECASE,
+)
+
+
+def _hours(word: str, minutes: bool = False) -> float:
+    """Return the hours of a duration, NaN if it is none; with `minutes`, 59:17 has minutes and seconds."""
+    match = _DURATION.fullmatch(" ".join(word.translate(_SIGNS).split()))
+    if match is None or not re.search(r"\d ?[^\W\d_]|\d[:'′\"″]", word):
+        return np.nan
+    d, h, m, s = (float((part or "0").replace(",", ".")) for part in match.group("d", "h", "m", "s"))
+    hours = h / 60 + m / 3600 if minutes and word.count(":") == 1 and not d else h + m / 60 + s / 3600
+    return (-1.0 if match["minus"] else 1.0) * (24 * d + hours)
+
+
+def duration_of(words: Sequence[str]) -> Notation | None:
+    """Return the format of durations, such as 69:17, 1:05:30 or 2 days 03:00:00, None if they are none.
+
+    Times of a day up to 23:59 are not durations.
+    """
+    hours = np.array([_hours(word) for word in words])
+    colons = {word.count(":") for word in words}
+    # A single part, such as 45m, is a number with a unit.
+    if (
+        not any(re.search(r"\d\D+\d", word) for word in words)
+        or np.isnan(hours).any()
+        or (colons in ({1}, {2}) and hours.max() < _DAY)
+    ):
+        return None
+    return Notation(unit="hours", habits="duration minutes" if {1, 2} <= colons else "duration")
 
 
 _DECIMAL = {
@@ -217,7 +310,7 @@ _EITHER = re.compile(r"[^\d.,]*[1-9]\d{0,2}[.,]\d{3}[^\d.,]*")
 
 def decimal_signs(words: Sequence[str]) -> set[str]:
     """Return the decimal signs proved by words: "20,6" and "0,465" prove a comma, "1,037" neither."""
-    sample = some(words)
+    sample = [re.sub(rf"(?<=\d){_GROUP}(?=\d{{3}})", "", word) for word in some(words)]
     return {sign for sign, proof in _DECIMAL.items() if any(proof.fullmatch(word) for word in sample)}
 
 
@@ -238,11 +331,10 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     sample = some(words)
     if sum(_number(word, decimal) is not None for word in sample) < 0.5 * len(sample) - 1:
         return None
-    read = {word: number for word in words if (number := _number(word, decimal)) is not None}
+    letters = _has_multiples(words)
+    read = {word: number for word in words if (number := _number(word, decimal, letters)) is not None}
     units = list(dict.fromkeys(unit for _, unit, _ in read.values() if unit))
-    # Codes, such as 00501 and 00501x, are not numbers.
-    coded = any(re.match(r"[^\d+-]*0\d+(?![\d.,])", word) for word in read)
-    if not read or coded or len(set(map(_singular, units))) > 1:
+    if not read or any(map(is_long, words)) or are_codes(read) or len(set(map(_singular, units))) > 1:
         return None
     stray = counts.drop(list(read))
     # A single repeated word stands for missing values.
@@ -256,6 +348,22 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     either = next((word for word in read if not sure and sign in word and _EITHER.fullmatch(word)), "")
     habits = {habit for *_, own in read.values() for habit in own}
     return Notation(decimal, unit, missing, " ".join(filter(habits.__contains__, _HABITS)), either)
+
+
+def _has_multiples(words: Collection[str]) -> bool:
+    """Return whether K, M and B are multiples: with a currency, a decimal or two magnitudes, and no other."""
+    such = [word for word in words if _LETTER.fullmatch(word)]
+    letters = {word[-1].upper() for word in such}
+    sure = any(re.search(rf"[.,]|{_CURRENCY}", word) for word in such)
+    return letters <= {*"KMB"} and (sure or len(letters) != 1)
+
+
+def are_codes(words: Collection[str]) -> bool:
+    """Return whether words that could be numbers are codes, such as 00501, 5B, or 1E5 alone."""
+    such = [word for word in words if _LETTER.fullmatch(word) and not re.search("[.,]", word)]
+    few = len(such) < len(words) or len(words) <= _MOST_CODES
+    zeros = any(re.match(r"[^\d+-]*0\d+(?![\d.,])", word) for word in words)
+    return zeros or all(map(_POWER.fullmatch, words)) or (bool(such) and few and not _has_multiples(words))
 
 
 # ------------------------------------------------------------------------------------------------- dates
@@ -284,7 +392,8 @@ class DateFormat:
     Attributes
     ----------
     form : str
-        A format of `strptime`; "datetime" for a column of dates; "ISO" for dates of ISO 8601 of any length.
+        A format of `strptime`; "datetime" for a column of dates; "ISO" for dates of ISO 8601 of any length;
+        "since 1970: s", or ms, us or ns, for Unix times.
     ambiguous : bool
         Whether all cells are also valid dates with day and month exchanged.
     zones : bool
@@ -308,6 +417,22 @@ class DateFormat:
         order, other = ("day", "month") if self.form.startswith("%d") else ("month", "day")
         question = f"Column {name!r} is read with the {order} first; no number in it is above 12."
         return (question, f"dates={other}") if self.ambiguous else ("", "")
+
+
+UNIX = "since 1970: "
+UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_FIRST, _LAST = 10**8, 42 * 10**8
+
+
+def unix_unit(values: pd.Series) -> str:
+    """Return the unit of Unix times from 1973 to 2103, or ""."""
+    if not is_number(values) and not str(values.dropna().head(1).sum() or "")[:1].isdecimal():
+        return ""
+    numbers = pd.to_numeric(values.dropna(), errors="coerce")
+    for place, unit in enumerate(UNITS):
+        if len(numbers) and numbers.between(_FIRST * 1000**place, _LAST * 1000**place).mean() > 1 - STRAY:
+            return unit
+    return ""
 
 
 # The number of years from now up to which two-digit years are in the future.
@@ -342,14 +467,19 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
     """
     if pd.api.types.is_datetime64_any_dtype(values):
         return DateFormat("datetime")
-    if is_number(values) or pd.api.types.is_bool_dtype(values):
+    if pd.api.types.is_bool_dtype(values):
         return None
-    words = [str(value) for value in values.dropna().unique()]
+    if unit := unix_unit(values):
+        return DateFormat(f"{UNIX}{unit}")
+    words = [] if is_number(values) else [str(value) for value in values.dropna().unique()]
     if words and all(map(_COMPACT.fullmatch, words)):
         return DateFormat("%Y%m%d")
     sample = some(words)
     # Trying all formats on thousands of text columns is slow.
     if sum(map(bool, map(_DATED.search, sample))) <= (1 - STRAY) * len(sample):
+        return None
+    # With a single digit behind a colon, they are two numbers.
+    if any(re.fullmatch(r"\d+:\d", word) for word in sample):
         return None
     clock = list(map(_clock, words))
     few = clock[:: max(1, len(clock) // 10)]
@@ -382,6 +512,11 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
         return values.dt.tz_localize(None)
     if form == "datetime":
         form = getattr(date_format(values), "form", "ISO")
+    if form.startswith(UNIX):
+        numbers, unit = pd.to_numeric(values, errors="coerce"), form.removeprefix(UNIX)
+        factor = 1000 ** list(UNITS).index(unit)
+        numbers = numbers.where(numbers.between(_FIRST * factor, _LAST * factor))
+        return pd.to_datetime(numbers, unit=unit)
     codes, different = pd.factorize(values)
     words = [*map(_clock, map(str, different)), None]
     dates = _parsed_dates(words, form)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,21 @@ from scipy.interpolate import BSpline
 from sklearn.feature_extraction.text import CountVectorizer
 
 from fmviz.checked import Distinct, Finite, Positive, checked
-from fmviz.tables.cells import Notation, cleaned, levels_of, numbers_of, shortened, words_of
+from fmviz.tables.cells import (
+    NOTHING,
+    PERHAPS,
+    Notation,
+    cleaned,
+    duration_of,
+    is_error,
+    is_number,
+    levels_of,
+    notation_of,
+    numbers_of,
+    quoted,
+    shortened,
+    words_of,
+)
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.scaling import Scaling
 
@@ -144,13 +159,16 @@ class FeatureColumn(ABC):
     missing : {"drop", "impute", "mark"}
         See `MISSING`.
     part_of : str
-        The date column of which it is a part; empty otherwise.
+        The column of dates, of two numbers or of several answers of which it is a part; empty otherwise.
+    absent : tuple of str
+        Words that stand for missing values.
     """
 
     kind: ClassVar[str]
     name: str
     missing: Missing = "drop"
     part_of: str = ""
+    absent: tuple[str, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -166,6 +184,14 @@ class FeatureColumn(ABC):
     def scalings(self) -> tuple[Scaling | None, ...]:
         """The scaling of every feature; None for indicators and for unscaled numbers."""
         return (None,) * len(self.feature_names)
+
+    def suited(self, values: pd.Series, absent: tuple[str, ...] = ()) -> Self:
+        """Return the column with more words for missing values, and the notation of other cells."""
+        return replace(self, absent=(*self.absent, *absent))
+
+    def differences(self, learned: Self, values: pd.Series) -> list[str]:
+        """Return sentences on cells that are written in another way than when the column was learned."""
+        return []
 
     @abstractmethod
     def read(self, values: pd.Series) -> pd.Series:
@@ -246,7 +272,31 @@ class NumberColumn(FeatureColumn):
 
     def read(self, values: pd.Series) -> pd.Series:
         """Return the cells as numbers."""
-        return pd.Series(numbers_of(values, self.notation), index=values.index, name=self.name)
+        numbers = numbers_of(values, self.notation)
+        numbers[np.isin(numbers, numbers_of(pd.Series(self.absent, dtype="str"), self.notation))] = np.nan
+        return pd.Series(numbers, index=values.index, name=self.name)
+
+    def suited(self, values: pd.Series, absent: tuple[str, ...] = ()) -> Self:
+        """Return the column with the notation that reads most of other cells, and words for missing ones."""
+        own = super().suited(values, absent)
+        cells = cleaned(values).dropna()
+        lost = cells[own.read(cells).isna() & ~cells.isin([*NOTHING, *own.absent, own.notation.missing])]
+        if is_number(cells) or lost.empty:
+            return own
+        cells = cells[~cells.isin([*NOTHING, *PERHAPS, *own.absent])].map(str)
+        read = duration_of(cells.unique()) if "duration" in own.notation.habits else None
+        read = read or notation_of(cells, own.notation.decimal)
+        other = own if read is None else replace(own, notation=read)
+        return other if other.read(cells).notna().sum() > own.read(cells).notna().sum() else own
+
+    def differences(self, learned: Self, values: pd.Series) -> list[str]:
+        """Return a sentence on numbers in another notation."""
+        if self.notation == learned.notation:
+            return []
+        cell = next(str(cell) for cell in values.dropna() if np.isnan(learned.read(pd.Series([cell]))[0]))
+        said = self.notation.sentence(cell) or f"Read as plain numbers ({cell!r})."
+        unit = self.notation.unit and f" The model has numbers in {learned.notation.unit or 'no unit'}."
+        return [f"Column {self.name!r}: {said}{unit if self.notation.unit != learned.notation.unit else ''}"]
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
         """Return the column with its center and scale; None if all numbers are equal."""
@@ -318,8 +368,8 @@ class WordColumn(FeatureColumn):
         Whether only one of two words, the one for yes, has a feature.
     merged : mapping of str to str
         Spellings of levels that differ in case.
-    absent : tuple of str
-        Words that stand for missing values.
+    blank : str
+        The level of missing values, if a column is either filled with the other level or blank.
     """
 
     kind = "word"
@@ -328,7 +378,7 @@ class WordColumn(FeatureColumn):
     others: tuple[str, ...] = ()
     single: bool = False
     merged: Mapping[str, str] = field(default_factory=dict)
-    absent: tuple[str, ...] = ()
+    blank: str = ""
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -343,6 +393,22 @@ class WordColumn(FeatureColumn):
     def read(self, values: pd.Series) -> pd.Series:
         """Return the cells as words."""
         words = pd.Series(words_of(cleaned(values)), index=values.index, name=self.name, dtype=object)
+        read = words.map(self._spellings(words)).astype(object)
+        return read.fillna(self.blank) if self.blank else read
+
+    def differences(self, learned: Self, values: pd.Series) -> list[str]:
+        """Return a sentence on words in another spelling."""
+        spellings = self._spellings(pd.Series(words_of(cleaned(values)), dtype=object))
+        known = {*self.levels, *self.others}
+        pairs = [
+            f"{word!r} as {level!r}"
+            for word, level in spellings.items()
+            if level in known and word not in (*known, *self.merged)
+        ]
+        return [f"Column {self.name!r}: {quoted(pairs)} is read."] if pairs else []
+
+    def _spellings(self, words: pd.Series) -> dict[str, Any]:
+        """Return the level that each of some words stands for, None for a missing value."""
         known = [*self.levels, *self.others]
         # A spelling unseen in training, such as "<=50K.".
         alike = {_alike(word): word for word in reversed(known)}
@@ -350,16 +416,29 @@ class WordColumn(FeatureColumn):
             # Another table may use true or 1 for yes.
             says = {word in YES: known for word, known in alike.items()}
             alike = {word: says[word in YES] for word in (*YES, *_NO) if (word in YES) in says} | alike
+        if self.blank:
+            # Whatever is filled in is the level, except a word for no.
+            alike |= {no: self.blank for no in _NO if no not in alike}
+            filled = next((level for level in known if level != self.blank), None)
+            alike = {_alike(word): filled for word in words.dropna().unique() if filled} | alike
         spellings: dict[str, Any] = {word: alike.get(_alike(word), word) for word in words.dropna().unique()}
-        spellings |= {**dict(zip(known, known, strict=True)), **self.merged, **dict.fromkeys(self.absent)}
-        return words.map(spellings).astype(object)
+        errors = filter(is_error, [word for word in spellings if word not in known])
+        absent = dict.fromkeys((*errors, *self.absent))
+        return spellings | dict(zip(known, known, strict=True)) | dict(self.merged) | absent
+
+    def in_order(self, known: pd.Series) -> list[str]:
+        """Return the different words, in the order of `levels` if there is one."""
+        different = levels_of(known)
+        return sorted(different, key=self.levels.index) if {*different} <= {*self.levels} else different
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
         """Return the column with its levels; None if there is only one."""
-        different = levels_of(known)
+        different = self.in_order(known)
         if self.single and len(different) == 2:
-            # Without a word for yes, the one that sorts last.
-            yes = next((level for level in different if level.strip().lower() in YES), max(different))
+            # Without a word for yes, the last in the order, or the one that sorts last.
+            filled = [level for level in different if level != self.blank]
+            usual = filled[-1] if self.levels else max(filled)
+            yes = next((level for level in filled if level.strip().lower() in YES), usual)
             return replace(self, levels=(yes,), others=tuple(word for word in different if word != yes))
         counts = Counter(words_of(known))
         # Ties are broken alphabetically, independently of the order of the rows.
@@ -390,7 +469,7 @@ class WordColumn(FeatureColumn):
 
 
 def _alike(word: str) -> str:
-    return word.casefold().strip().rstrip(".")
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", word.casefold().strip()).rstrip(".")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -413,6 +492,7 @@ class TextColumn(FeatureColumn):
 
     def read(self, values: pd.Series) -> pd.Series:
         """Return the cells as texts."""
+        values = values.mask(values.isin(self.absent))
         return pd.Series(words_of(values), index=values.index, name=self.name, dtype=object)
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.tables.cells import date_format, date_parts, is_number, quoted
+from fmviz.tables.cells import DateFormat, date_format, dates_of, is_number, quoted
 from fmviz.tables.columns import (
     MISSING,
     SCALINGS,
@@ -26,7 +27,9 @@ from fmviz.tables.columns import (
     column_from_dict,
 )
 from fmviz.tables.curves import BASES, USUAL, best_bases
-from fmviz.tables.kinds import KINDS, Column, described
+from fmviz.tables.kinds import KINDS, Column, described, listed
+from fmviz.tables.parts import parts_of
+from fmviz.tables.source import Reading
 
 NUMBERS = ("auto", "line", "curve")
 """The encoding of numbers: straight lines, additional curves, or whichever predicts better."""
@@ -78,7 +81,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     columns_ : tuple of FeatureColumn
         The encoded columns in table order; a date has a column for each part.
     dates_ : dict of str to str
-        The format of every date column.
+        The format of every column of dates; "pair" or "answers" of columns of two numbers or several answers.
     sentences_ : tuple of str
         Sentences on inferred properties.
     bases_ : str
@@ -221,7 +224,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kind = (self.use or {}).get(column.name, column.kind)
         if kind == column.kind:
             self._say(*column.sentences)
-        if kind == "date":
+        if kind in ("date", "pair", "answers"):
             yield from self._parts(values, column)
         elif kind == "number":
             yield column.numbers, values
@@ -231,18 +234,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             yield replace(column.words, single=kind == "yes_no"), values
 
     def _parts(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
-        name, form = column.name, column.dates or date_format(values, self.dates)
-        parts = {} if form is None else date_parts(values, form.form)
+        name, kind = column.name, (self.use or {}).get(column.name, column.kind)
+        form = column.dates or date_format(values, self.dates) if kind == "date" else DateFormat(kind)
+        parts = {} if form is None else parts_of(values, form.form)
         parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1}
         if form is None or not parts:
+            what = {"date": "dates", "pair": "pairs of numbers"}.get(kind, "cells of answers")
             raise ValueError(
-                f"Column {name!r} has fewer than two distinct dates. Use it as words, or ignore it."
+                f"Column {name!r} has fewer than two distinct {what}. Use it as words, or ignore it."
             )
         self.dates_[name] = form.form
-        ends = ", ".join(part.rpartition(".")[2] for part in parts)
-        self._say(f"Column {name!r} is a date and becomes {ends}.", form.sentence(name))
+        ends = ", ".join(part.removeprefix(f"{name}.") for part in parts)
+        if kind == "date":
+            self._say(f"Column {name!r} is a date and becomes {ends}.", form.sentence(name))
         for part, cells in parts.items():
-            yield (NumberColumn if is_number(cells) else WordColumn)(name=part, part_of=name), cells
+            if is_number(cells):
+                yield NumberColumn(name=part, part_of=name), cells
+            else:
+                yield WordColumn(name=part, part_of=name, single=kind == "answers"), cells
 
     def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
         """Return the fitted column; None, with a sentence, if it has no features."""
@@ -255,7 +264,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         learned = reader.learn(known, self.scaling, rare, self.most_levels) if len(known) else None
         if learned is None:
             n = known.nunique()
-            same = ("it has no values", "it has the same value in all rows")
+            those = " that have one" if len(known) < len(values) else ""
+            same = ("it has no values", f"it has the same value in all rows{those}")
             why = same[n] if n < 2 else f"none of its {n:,} words is in {rare:,} rows"
             self._say(f"Column {name!r} is left out: {why}.")
         elif isinstance(learned, WordColumn) and learned.other_label:
@@ -330,24 +340,61 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         n, d = X.shape
         return X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray()
 
-    def read(self, X: Any) -> dict[str, pd.Series]:
-        """Return the columns of a table as numbers, words and texts, by name; errors as in `transform`."""
+    def read(
+        self, X: Any, reading: Reading | None = None, notes: list[str] | None = None
+    ) -> dict[str, pd.Series]:
+        """Return the columns of a table as numbers, words and texts, by name; errors as in `transform`.
+
+        The kinds of the columns are those of the training table, their notation is that of the cells.
+        Sentences on cells that are written differently are appended to `notes`.
+        """
         check_is_fitted(self, "columns_")
+        reading, notes = reading or Reading(), [] if notes is None else notes
         table = _frame(X, self.feature_names_in_.tolist())
         names = (*self.dates_, *(column.name for column in self.columns_ if not column.part_of))
-        missing = [name for name in names if name not in table]
-        if missing:
-            raise ValueError(f"The table lacks the column {missing[0]!r}.")
-        dates = (date_parts(table[name], form) for name, form in self.dates_.items())
-        parts = {name: cells for own in dates for name, cells in own.items()}
+        if missing := [name for name in names if name not in table]:
+            others = {str(name).casefold(): name for name in table}
+            near = get_close_matches(missing[0].casefold(), others, 1)
+            rename = f" Rename {others[near[0]]!r} if it is the same." if near else ""
+            raise ValueError(f"The table lacks the column {missing[0]!r}.{rename}")
+        absent = listed(reading.missing)
+        parts: dict[str, pd.Series] = {}
+        for name in self.dates_:
+            parts |= self._read_parts(name, table[name].mask(table[name].isin(absent)), reading, notes)
         read = {}
         for column in self.columns_:
+            if column.name not in (parts if column.part_of else table):
+                raise ValueError(
+                    f"Column {column.part_of!r} lacks the {column.name.rpartition('.')[2]} that it had in "
+                    f"training ({table[column.part_of].dropna().iloc[:1].tolist()})."
+                )
             values = parts[column.name] if column.part_of else table[column.name]
-            read[column.name] = column.read(values)
+            reader = column.suited(values, absent)
+            read[column.name] = reader.read(values)
             if column.kind == "number" and values.notna().any() and read[column.name].isna().all():
                 word = str(values.dropna().iloc[0])
                 raise ValueError(f"Column {column.name!r} contains {word!r}, but was numeric in training.")
+            notes += reader.differences(column, values)
         return read
+
+    def _read_parts(
+        self, name: str, values: pd.Series, reading: Reading, notes: list[str]
+    ) -> dict[str, pd.Series]:
+        """Return the parts of a column; a date in another format than in training is read with a note."""
+        form = self.dates_[name]
+        if form == "answers":
+            answers = [c.name.removeprefix(f"{name}.") for c in self.columns_ if c.part_of == name]
+            return parts_of(values, form, answers)
+        known = values.dropna()
+        if form != "pair" and len(known):
+            lost = dates_of(known, form).isna().sum()
+            other = date_format(known, reading.dates) if lost or reading.dates != "auto" else None
+            if other is not None and other.form != form and dates_of(known, other.form).isna().sum() <= lost:
+                form = other.form
+                notes.append(
+                    f"Column {name!r} has dates in another format than in training ({known.iloc[0]})."
+                )
+        return parts_of(values, form)
 
     def notes(self, read: Mapping[str, pd.Series]) -> list[str]:
         """Return sentences on imputed values in the result of `read`, and on unseen numbers and words."""

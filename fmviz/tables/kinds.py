@@ -1,8 +1,9 @@
-"""Infer the kind of every column of a table: number, word, yes/no, date, text, or ignored."""
+"""Infer the kind of every column of a table, such as number, word or date, from its cells and its name."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,25 +12,35 @@ import numpy as np
 import pandas as pd
 
 from fmviz.tables.cells import (
+    CODES,
     NOTHING,
+    PERHAPS,
+    UNITS,
+    UNIX,
     DateFormat,
     Notation,
+    are_codes,
     cleaned,
     date_format,
     dates_of,
+    duration_of,
     in_one_case,
+    is_error,
+    is_long,
     is_number,
     notation_of,
     numbers_of,
     quoted,
     shortened,
     some,
+    unix_unit,
     words_of,
 )
 from fmviz.tables.columns import NumberColumn, WordColumn
 from fmviz.tables.limits import MOST_LEVELS
+from fmviz.tables.parts import answers_in, are_ranges, sign_of_pairs
 
-KINDS = ("number", "word", "yes_no", "date", "text", "ignored")
+KINDS = ("number", "word", "yes_no", "date", "pair", "answers", "text", "ignored")
 """The ways to use a column."""
 
 _CLASSES = 50
@@ -42,9 +53,14 @@ _TIME = re.compile(r"year|month|week|day|date|time|hour|age", re.I)
 _TARGET = re.compile(
     r"^(target|label|class|y|outcome|response|survived|churn|default|late|price|rating)$", re.I
 )
-_PERHAPS = ("None", "NA", "N/A", "n/a", "none", "na")
-"""Missing values in numeric columns; words in columns of words if they repeat."""
-_SAME = "It has the same value in all rows."
+# Unix times are recognized by name: their numbers may be anything.
+_MOMENT = re.compile(
+    r"time|date|stamp|epoch|unix|zeit|datum|fecha|hora|heure|data|created|updated|(^|_)(ts|at|on)$", re.I
+)
+_REPEATED = re.compile(r"[A-Za-z]+[-_]?\d+")
+_FEWEST_GROUPS = 10
+BLANK = "(blank)"
+"""The level of blank cells of a column that has only one word."""
 _OWN = "It looks like an identifier: {} row has a {} of its own."
 
 
@@ -98,6 +114,10 @@ class Column:
         Spellings of words that differ only in case.
     absent : tuple of str
         Words that stand for missing values.
+    order : tuple of str
+        The words of an ordered categorical, in its order.
+    blank : str
+        The level of blank cells, if a column has only one word.
     """
 
     name: str
@@ -114,16 +134,20 @@ class Column:
     dates: DateFormat | None = None
     merged: Mapping[str, str] = field(default_factory=dict)
     absent: tuple[str, ...] = NOTHING
+    order: tuple[str, ...] = ()
+    blank: str = ""
 
     @property
     def numbers(self) -> NumberColumn:
         """The reader of the column as numbers."""
-        return NumberColumn(name=self.name, notation=self.notation)
+        return NumberColumn(name=self.name, notation=self.notation, absent=self.absent[len(NOTHING) :])
 
     @property
     def words(self) -> WordColumn:
         """The reader of the column as words."""
-        return WordColumn(name=self.name, merged=self.merged, absent=self.absent)
+        return WordColumn(
+            name=self.name, merged=self.merged, absent=self.absent, blank=self.blank, levels=self.order
+        )
 
     @property
     def sentences(self) -> tuple[str, str]:
@@ -137,7 +161,7 @@ class Column:
         """The question, with the command-line option for the other reading."""
         if not self.question:
             return ""
-        option = f"--words {self.name}" if self.option == "words" else f"--read {self.option}"
+        option = f"--words {shlex.quote(self.name)}" if self.option == "words" else f"--read {self.option}"
         return f"{self.question} `{option}` reads {_OTHERWISE[self.option.partition('=')[0]]}."
 
 
@@ -175,39 +199,100 @@ def listed(words: str) -> tuple[str, ...]:
 
 
 def _described(values: pd.Series, column: Column, dates: str) -> Column:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        order = words_of(values.cat.remove_unused_categories().cat.categories.to_series())
+        column = replace(column, order=tuple(order) if values.cat.ordered else ())
+        values = values.astype(values.cat.categories.dtype)
     values = cleaned(values)
-    known = values[~values.isin(column.absent)].dropna()
+    errors = [word for word in values.unique() if is_error(word)] if values.dtype == object else []
+    numbers = pd.to_numeric(pd.Series(column.absent, dtype="str"), errors="coerce").dropna()
+    known = values[~values.isin([*column.absent, *errors, *numbers])].dropna()
     counts = known.value_counts()
-    column = _with_kind(replace(column, different=len(counts)), known, dates)
+    column = _with_kind(replace(column, different=len(counts)), known, dates, len(values))
+    if errors and column.different and not column.blank:
+        n, cells = int(values.isin(errors).sum()), quoted([repr(word) for word in errors])
+        are = "spreadsheet error counts" if n == 1 else "spreadsheet errors count"
+        column = replace(column, note=f"{column.note} {n:,} {are} as missing: {cells}.".strip())
     words = words_of(counts.index[:_CLASSES].to_series()) if len(counts) <= 4 * _CLASSES else ()
     levels = tuple(dict.fromkeys(column.merged.get(word, word) for word in words))
+    blank = (BLANK,) if column.blank else ()
     return replace(
         column,
-        missing=column.missing + len(values) - len(known),
-        different=len(counts) - len(column.merged),
+        missing=0 if blank or column.kind == "answers" else column.missing + len(values) - len(known),
+        different=len(counts) - len(column.merged) + len(blank),
         examples=" · ".join(shortened(word, 30) for word in words_of(known.drop_duplicates().head(4))),
-        levels=ascending(levels) or levels,
+        levels=column.order or ascending(levels) or (*levels, *blank),
     )
 
 
-def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
-    """Return a column with its kind and format."""
-    if column.different < 2:
-        return replace(column, note=_SAME if column.different else "It has no values.")
+def _with_kind(column: Column, known: pd.Series, dates: str, n: int) -> Column:
+    """Return a column with its kind and format, from its known values and the number of rows."""
+    if known.dtype.kind in "iu" and any(map(is_long, map(str, known.unique()))) and not unix_unit(known):
+        known = known.astype("str")
+    merged = in_one_case(words_of(known)) if 0 < column.different <= _FEW else {}
+    if column.different - len(merged) < 2:
+        return _of_ticks(replace(column, merged=merged), known, n)
+    if column.order:
+        return replace(_of_words(column, known), note=f"Categories in the order {quoted(column.order)}.")
     if pd.api.types.is_bool_dtype(known):
         return replace(column, kind="yes_no")
+    tried = (_of_times, _of_written_numbers, _of_several)
+    return next(filter(None, (of(column, known, dates) for of in tried)), None) or _of_words(column, known)
+
+
+def _of_ticks(column: Column, known: pd.Series, n: int) -> Column:
+    """Return a column with a single word, which is filled or blank, or one without differing values."""
+    if not 1 < len(known) < n - 1:
+        return replace(column, note=_same(len(known) < n) if len(known) else "It has no values.")
+    word = next(word for word in words_of(known) if word not in column.merged)
+    note = (
+        f"Filled with {word!r} or blank, which are yes and no; {_option(column, '--ignore')} leaves it out."
+    )
+    return replace(column, kind="yes_no", blank=BLANK, note=note)
+
+
+def _same(missing: bool) -> str:
+    return f"It has the same value in all rows{' that have one' if missing else ''}."
+
+
+def _option(column: Column, option: str, kind: str = "") -> str:
+    """Return an option of the command line for a column."""
+    return f"`{option} {shlex.quote(column.name + kind)}`"
+
+
+def _of_times(column: Column, known: pd.Series, dates: str) -> Column | None:
+    """Return a column of dates, times or durations."""
+    as_words = f"{_option(column, '--words')} reads each as a word."
+    spans = pd.api.types.is_timedelta64_dtype(known)
+    likely = known if spans or is_number(known) else known[~known.isin(PERHAPS)].map(str)
+    span = Notation(unit="hours", habits="duration") if spans else None
+    if not spans and not is_number(known):
+        span = duration_of(list(likely.unique()))
+    if span is not None:
+        hours = numbers_of(likely, span)
+        note = f"{span.sentence(str(likely.iloc[0]))[:-2]}, {hours[0]:.6g} hours); {as_words}"
+        return _of_numbers(replace(column, notation=span, note=note), hours, likely)
+    form = date_format(known, dates)
+    if form is None or (form.form.startswith(UNIX) and not _MOMENT.search(column.name)):
+        return None
+    lost = int(dates_of(known, form.form).isna().sum())
+    note = f"{lost:,} cells are not dates and count as missing." if lost else ""
+    if form.form.startswith(UNIX):
+        other = f"{_option(column, '--use', '=number')} reads numbers."
+        note = f"Read as {UNITS[form.form.removeprefix(UNIX)]} since 1970, in UTC; {other} {note}".strip()
+    question, option = form.question(column.name)
+    about: dict[str, Any] = {"missing": lost, "dates": form, "question": question, "option": option}
+    return replace(column, kind="date", note=note, **about)
+
+
+def _of_written_numbers(column: Column, known: pd.Series, dates: str) -> Column | None:
+    """Return a column of numbers, typed or in a common notation."""
     if is_number(known):
         return _of_numbers(column, known.to_numpy(dtype=np.float64), known)
-    if (form := date_format(known, dates)) is not None:
-        lost = int(dates_of(known, form.form).isna().sum())
-        note = f"{lost:,} cells are not dates and count as missing." if lost else ""
-        question, option = form.question(column.name)
-        about: dict[str, Any] = {"missing": lost, "dates": form, "question": question, "option": option}
-        return replace(column, kind="date", note=note, **about)
-    likely = known[~known.isin(_PERHAPS)]
+    likely = known[~known.isin(PERHAPS)]
     read = notation_of(likely, column.notation.decimal) if len(likely) > 0.5 * len(known) else None
     if read is None or not (read.unit or column.different > 2 or set(known) <= {"0", "1"}):
-        return _of_words(replace(column, notation=read or column.notation), known)
+        return None
     numbers = numbers_of(likely, read)
     kept = ~np.isnan(numbers)
     note = read.sentence(str(likely[kept].iloc[0]))
@@ -218,6 +303,24 @@ def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
         note += many if len(stray) > 1 else f" 1 cell, {cell}, is not a number and counts as missing."
     column = replace(column, note=note.strip(), missing=len(known) - int(kept.sum()), notation=read)
     return _of_numbers(column, numbers[kept], likely[kept])
+
+
+def _of_several(column: Column, known: pd.Series, dates: str) -> Column | None:
+    """Return a column with two numbers or several answers a cell."""
+    words = [str(word) for word in known.unique() if word not in PERHAPS]
+    as_words = f"{_option(column, '--words')} reads each cell as a word."
+    sign = "" if _IDENTIFIER.search(column.name) or _CODE.search(column.name) else sign_of_pairs(words)
+    if sign and are_ranges(words) and len(words) <= min(_CLASSES, len(known) / 5):
+        other = f"{_option(column, '--use', '=pair')} reads their ends as two numbers."
+        return replace(column, kind="word", note=f"Ranges such as {words[0]!r} are categories; {other}")
+    if sign:
+        what = "ranges, as their two ends" if are_ranges(words) else f"two numbers around {sign!r}"
+        return replace(column, kind="pair", note=f"Read as {what} ({words[0]!r}); {as_words}")
+    separator, answers = answers_in(known)
+    if not answers:
+        return None
+    note = f"Read as several answers, between {separator!r}: {quoted(answers)}, each a yes or no. A blank is "
+    return replace(column, kind="answers", note=f"{note}none of them; {as_words}")
 
 
 def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column:
@@ -233,7 +336,7 @@ def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column
         )
     n, different = numbers.size, np.unique(numbers)
     if different.size < 2:
-        return replace(column, note=_SAME)
+        return replace(column, note=_same(True))
     if set(different.tolist()) == {0.0, 1.0}:
         return replace(column, kind="yes_no")
     integral = bool((numbers == np.round(numbers)).all())
@@ -267,6 +370,8 @@ def _of_words(column: Column, known: pd.Series) -> Column:
     """Return a column of words, yes/no, texts or identifiers."""
     n, m = len(known), column.different
     words = list(map(str, known))
+    if are_codes(set(words)):
+        column = replace(column, notation=CODES)
     if (m > n / 2 or m > MOST_LEVELS) and n >= 20:
         if np.mean([len(word.split()) for word in some(words)]) >= _TEXT_WORDS:
             note = (
@@ -280,7 +385,7 @@ def _of_words(column: Column, known: pd.Series) -> Column:
     if merged:
         pairs = [f"{word!r} as {level!r}" for word, level in merged.items()]
         column = replace(column, note=f"Words that differ only in case are merged: {quoted(pairs)}.")
-    if perhaps := [word for word in _PERHAPS if word in set(words)]:
+    if perhaps := [word for word in PERHAPS if word in set(words)]:
         are = "is a word" if len(perhaps) == 1 else "are words"
         question = f"{quoted([repr(word) for word in perhaps])} {are} in column {column.name!r}."
         column = replace(column, question=question, option=f"missing={','.join(perhaps)}")

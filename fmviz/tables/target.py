@@ -14,7 +14,7 @@ from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.losses import Loss
 from fmviz.engine.target import Target
-from fmviz.tables.cells import levels_of, quoted, words_of
+from fmviz.tables.cells import quoted, words_of
 from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, WordColumn, column_from_dict
 from fmviz.tables.kinds import Column, ascending, described
 from fmviz.tables.scaling import Scaling
@@ -140,14 +140,14 @@ class TargetEncoding:
         one_of("task", task, TASKS)
         column = column or described(values.to_frame())[0]
         name, reader = column.name, column.words
-        words = levels_of(reader.read(values).dropna())
+        words = reader.in_order(reader.read(values).dropna())
         if len(words) < 2:
             always = f"is always {words[0]!r}" if words else "has no values"
             raise ValueError(f"The target {name!r} {always}; there is nothing to predict. Choose another.")
         positive = positive if positive in words else ""
         notes = (
             [f"Target {name!r}: {column.note}"]
-            if column.note and column.kind not in ("ignored", "text")
+            if column.note and column.kind in ("number", "word", "yes_no")
             else []
         )
         notes += [column.asked] if column.question and column.option != "words" else []
@@ -159,7 +159,7 @@ class TargetEncoding:
             raise ValueError(f"The target {name!r} has classes, but a logarithm needs numbers.")
         reader = replace(reader, levels=tuple(words[:MOST_CLASSES]))
         kind: Task = "ordinal" if task == "ordinal" else "class"
-        labels, scale = order or words, () if order else ascending(words)
+        labels, scale = order or words, () if order or column.order else ascending(words)
         if len(words) == 2:
             kind = "binary"
             labels = sorted(words, key=(positive or (order[1:2] or words[1:])[0]).__eq__)
