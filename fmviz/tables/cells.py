@@ -264,8 +264,8 @@ _DURATION = re.compile(
     r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?)?"
     r"(?:(?P<h>\d+)(?::(?=\d\d)"
     r"| ?(?:hours?|hrs?|h|stunden?|stdn?|st|heures?|horas?|or[ea]|uur)(?![^\W\d_])\.?,? ?))?"
-    r"(?:(?P<m>\d+)(?::(?=\d\d)| ?(?:minut\w*|mins?|m|'|′)(?![^\W\d_])\.?,? ?|$))?"
-    r"(?:(?P<s>\d+(?:[.,]\d+)?) ?(?:sec\w*|sek\w*|seg\w*|s|\"|″|'')?\.?)?",
+    r"(?:(?P<m>\d+)(?::(?=\d\d)| ?(?:minut\w*|mins?|m)(?![^\W\d_])\.?,? ?|$))?"
+    r"(?:(?P<s>\d+(?:[.,]\d+)?) ?(?:sec\w*|sek\w*|seg\w*|s)?\.?)?",
     re.IGNORECASE,
 )
 
@@ -273,7 +273,7 @@ _DURATION = re.compile(
 def _hours(word: str, minutes: bool = False) -> float:
     """Return the hours of a duration, NaN if it is none; with `minutes`, 59:17 has minutes and seconds."""
     match = _DURATION.fullmatch(" ".join(word.translate(_SIGNS).split()))
-    if match is None or not re.search(r"\d ?[^\W\d_]|\d[:'′\"″]", word):
+    if match is None or not re.search(r"\d ?[^\W\d_]|\d:", word):
         return np.nan
     d, h, m, s = (float((part or "0").replace(",", ".")) for part in match.group("d", "h", "m", "s"))
     hours = h / 60 + m / 3600 if minutes and word.count(":") == 1 and not d else h + m / 60 + s / 3600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -29,7 +31,7 @@ from fmviz.tables.columns import (
 from fmviz.tables.curves import BASES, USUAL, best_bases
 from fmviz.tables.kinds import KINDS, Column, described, listed
 from fmviz.tables.parts import parts_of
-from fmviz.tables.source import Reading
+from fmviz.tables.source import Reading, frame_of
 
 NUMBERS = ("auto", "line", "curve")
 """The encoding of numbers: straight lines, additional curves, or whichever predicts better."""
@@ -137,8 +139,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : DataFrame, or (N, m) array_like
             The table, with typed values or text from a file.
-        y : (N,) array_like, optional
-            The target, numbers or classes; with ``numbers="auto"``, the curves are chosen on it.
+        y : (N,) or (N, m) array_like, optional
+            The target, numbers or classes; with ``numbers="auto"``, the curves are chosen on it, or on the
+            first of several outputs.
 
         Raises
         ------
@@ -147,7 +150,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         table = _frame(X)
         columns = described(table, self.decimal, self.dates, self.missing_words)
-        return self.learn(table, columns, None if y is None else np.asarray(y))
+        return self.learn(table, columns, None if y is None else np.asarray(y).reshape(len(table), -1)[:, 0])
 
     def learn(
         self,
@@ -162,7 +165,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.check(self.feature_names_in_.tolist())
         self.dates_: dict[str, str] = {}
         self.sentences_: tuple[str, ...] = ()
-        readers: list[FeatureColumn] = []
+        columns, readers = tuple(columns), list[FeatureColumn]()
         read: dict[str, pd.Series] = {}
         kept = np.ones(len(table), dtype=bool)
         for column in columns:
@@ -193,6 +196,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             None if y is None else np.asarray(y)[kept],
             None if row_groups is None else row_groups[kept],
         )
+        if row_groups is None:
+            self._say(*(column.hint for column in columns if column.name in read))
         return self
 
     def check(self, names: Sequence[str] = ()) -> None:
@@ -308,7 +313,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------ applied
 
-    def transform(self, X: Any) -> np.ndarray | sp.csr_array:
+    def transform(self, X: Any) -> np.ndarray | sp.csr_array | pd.DataFrame:
         """Encode a table with the same columns as in `fit`.
 
         Parameters
@@ -319,7 +324,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         (N, d) float64 ndarray or CSR array
-            Sparse if most entries are zero; rows with a missing value that is not imputed are NaN.
+            Sparse if most entries are zero; a DataFrame after ``set_output(transform="pandas")``. Rows with
+            a missing value that is not imputed are NaN.
 
         Raises
         ------
@@ -332,6 +338,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if needed and (lost := np.logical_or.reduce(needed)).any():
             encoded = encoded.toarray() if sp.issparse(encoded) else encoded
             encoded[lost] = np.nan
+        own = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if sp.issparse(encoded) and (own or get_config()["transform_output"]) == "pandas":
+            names, index = self.get_feature_names_out(), getattr(X, "index", None)
+            return pd.DataFrame.sparse.from_spmatrix(encoded, index, names)
         return encoded
 
     def encoded(self, read: Mapping[str, pd.Series]) -> np.ndarray | sp.csr_array:
@@ -417,8 +427,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return notes
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the features, shape (d,)."""
+        """Return the names of the features, shape (d,); `input_features` must be the names of the columns."""
         check_is_fitted(self, "columns_")
+        if input_features is not None and list(input_features) != self.feature_names_in_.tolist():
+            raise ValueError(
+                f"input_features are {quoted(input_features)}, but the columns are "
+                f"{quoted(self.feature_names_in_.tolist())}."
+            )
         return np.array([name for column in self.columns_ for name in column.feature_names], dtype=object)
 
     @property
@@ -481,17 +496,36 @@ class _Learned:
 
 def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
     """Return a table with named columns."""
-    if not isinstance(X, pd.DataFrame):
+    if hasattr(X, "__arrow_c_stream__") and not isinstance(X, pd.DataFrame):
+        X, own = frame_of(X)
+        X.columns = pd.Index(own)
+    elif not isinstance(X, pd.DataFrame):
+        # Strings would otherwise turn the numbers beside them into strings.
+        X = np.array(X, dtype=object) if isinstance(X, list) else X
         values = check_array(X, dtype=None, ensure_all_finite=False)
         names = names or [f"column {place}" for place in range(1, values.shape[1] + 1)]
         if len(names) != values.shape[1]:
             raise ValueError(f"X has {values.shape[1]} columns, but {len(names)} were fitted.")
         X = pd.DataFrame(values, columns=list(names)).infer_objects()
+    elif any(isinstance(dtype, pd.ArrowDtype) for dtype in X.dtypes):
+        X = pd.concat([_without_arrow(X.iloc[:, place]) for place in range(X.shape[1])], axis=1)
     words = [str(name) for name in X]
+    if twice := [word for word, n in Counter(words).items() if n > 1]:
+        raise ValueError(
+            f"{words.count(twice[0])} columns are named {twice[0]!r}; rename or remove all but one."
+        )
     # Column names of files are stripped, and their inner whitespace is collapsed.
     return X.set_axis(
         [word if not names or word in names else " ".join(word.split()) for word in words], axis=1
     )
+
+
+def _without_arrow(values: pd.Series) -> pd.Series:
+    """Return a column of an Arrow type as one of numpy's types."""
+    if not isinstance(values.dtype, pd.ArrowDtype):
+        return values
+    frame, _ = frame_of({"": values.array.__arrow_array__()})
+    return frame.iloc[:, 0].set_axis(values.index).rename(values.name)
 
 
 def _rows(n: int) -> str:

@@ -49,6 +49,7 @@ _TEXT_WORDS = 3
 _STAND_IN = re.compile(r"-9{2,}|9{3,}")
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|uid|uuid|guid|key|index|nr|no|row|rownum|serial)$", re.I)
 _CODE = re.compile(r"(^|[\W_])(id|code|zip|zip_?code|post_?code|postal_?code|plz)$|[a-z]I[dD]$")
+_CAMEL = re.compile(r"[a-z]I[dD]$")
 _TIME = re.compile(r"year|month|week|day|date|time|hour|age", re.I)
 _TARGET = re.compile(
     r"^(target|label|class|y|outcome|response|survived|churn|default|late|price|rating)$", re.I
@@ -57,8 +58,9 @@ _TARGET = re.compile(
 _MOMENT = re.compile(
     r"time|date|stamp|epoch|unix|zeit|datum|fecha|hora|heure|data|created|updated|(^|_)(ts|at|on)$", re.I
 )
-_REPEATED = re.compile(r"[A-Za-z]+[-_]?\d+")
+_NUMBERED = re.compile(r"[A-Za-z]+[-_ ]?\d+")
 _FEWEST_GROUPS = 10
+_MOST_ABSENT = 2
 BLANK = "(blank)"
 """The level of blank cells of a column that has only one word."""
 _OWN = "It looks like an identifier: {} row has a {} of its own."
@@ -118,6 +120,8 @@ class Column:
         The words of an ordered categorical, in its order.
     blank : str
         The level of blank cells, if a column has only one word.
+    hint : str
+        A sentence on groups of rows, if identifiers repeat.
     """
 
     name: str
@@ -136,6 +140,7 @@ class Column:
     absent: tuple[str, ...] = NOTHING
     order: tuple[str, ...] = ()
     blank: str = ""
+    hint: str = ""
 
     @property
     def numbers(self) -> NumberColumn:
@@ -213,6 +218,10 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
         n, cells = int(values.isin(errors).sum()), quoted([repr(word) for word in errors])
         are = "spreadsheet error counts" if n == 1 else "spreadsheet errors count"
         column = replace(column, note=f"{column.note} {n:,} {are} as missing: {cells}.".strip())
+    if column.kind == "word" and _are_groups(column.name, counts):
+        keeps = f"{_option(column, '--group')} keeps the rows of each on one side of every split."
+        hint = f"Column {column.name!r} has {len(counts):,} values in {len(known):,} rows."
+        column = replace(column, hint=f"{hint} If they are persons or things, {keeps}")
     words = words_of(counts.index[:_CLASSES].to_series()) if len(counts) <= 4 * _CLASSES else ()
     levels = tuple(dict.fromkeys(column.merged.get(word, word) for word in words))
     blank = (BLANK,) if column.blank else ()
@@ -236,8 +245,18 @@ def _with_kind(column: Column, known: pd.Series, dates: str, n: int) -> Column:
         return replace(_of_words(column, known), note=f"Categories in the order {quoted(column.order)}.")
     if pd.api.types.is_bool_dtype(known):
         return replace(column, kind="yes_no")
-    tried = (_of_times, _of_written_numbers, _of_several)
-    return next(filter(None, (of(column, known, dates) for of in tried)), None) or _of_words(column, known)
+    # A word or two among cells with digits may stand for missing values.
+    digits = known.astype("str").str.contains(r"\d") if known.dtype == object else known.notna()
+    absent = known[~digits] if digits.mean() >= 0.5 else known[:0]
+    absent = absent if absent.nunique() <= _MOST_ABSENT else known[:0]
+    likely = known.drop(absent.index)
+    for of, cells in ((_of_times, likely), (_of_written_numbers, known), (_of_several, likely)):
+        if (read := of(column, cells, dates)) is not None and cells is likely and len(absent):
+            these = f"{quoted([repr(word) for word in absent.unique()])} counts as missing."
+            return replace(read, missing=read.missing + len(absent), note=f"{read.note} {these}".strip())
+        if read is not None:
+            return read
+    return _of_words(column, known)
 
 
 def _of_ticks(column: Column, known: pd.Series, n: int) -> Column:
@@ -249,6 +268,13 @@ def _of_ticks(column: Column, known: pd.Series, n: int) -> Column:
         f"Filled with {word!r} or blank, which are yes and no; {_option(column, '--ignore')} leaves it out."
     )
     return replace(column, kind="yes_no", blank=BLANK, note=note)
+
+
+def _are_groups(name: str, counts: pd.Series) -> bool:
+    """Return whether identifiers repeat twice or more on average."""
+    numbered = all(map(_NUMBERED.fullmatch, map(str, counts.index)))
+    named = numbered or _IDENTIFIER.search(name) or _CAMEL.search(name)
+    return bool(named) and len(counts) >= _FEWEST_GROUPS and counts.sum() >= 2 * len(counts)
 
 
 def _same(missing: bool) -> str:
@@ -264,14 +290,13 @@ def _of_times(column: Column, known: pd.Series, dates: str) -> Column | None:
     """Return a column of dates, times or durations."""
     as_words = f"{_option(column, '--words')} reads each as a word."
     spans = pd.api.types.is_timedelta64_dtype(known)
-    likely = known if spans or is_number(known) else known[~known.isin(PERHAPS)].map(str)
     span = Notation(unit="hours", habits="duration") if spans else None
-    if not spans and not is_number(known):
-        span = duration_of(list(likely.unique()))
+    if known.dtype == object:
+        span = duration_of(list(map(str, known.unique())))
     if span is not None:
-        hours = numbers_of(likely, span)
-        note = f"{span.sentence(str(likely.iloc[0]))[:-2]}, {hours[0]:.6g} hours); {as_words}"
-        return _of_numbers(replace(column, notation=span, note=note), hours, likely)
+        hours = numbers_of(known, span)
+        note = f"{span.sentence(str(known.iloc[0]))[:-2]}, {hours[0]:.6g} hours); {as_words}"
+        return _of_numbers(replace(column, notation=span, note=note), hours, known)
     form = date_format(known, dates)
     if form is None or (form.form.startswith(UNIX) and not _MOMENT.search(column.name)):
         return None
@@ -307,7 +332,7 @@ def _of_written_numbers(column: Column, known: pd.Series, dates: str) -> Column 
 
 def _of_several(column: Column, known: pd.Series, dates: str) -> Column | None:
     """Return a column with two numbers or several answers a cell."""
-    words = [str(word) for word in known.unique() if word not in PERHAPS]
+    words = list(map(str, known.unique()))
     as_words = f"{_option(column, '--words')} reads each cell as a word."
     sign = "" if _IDENTIFIER.search(column.name) or _CODE.search(column.name) else sign_of_pairs(words)
     if sign and are_ranges(words) and len(words) <= min(_CLASSES, len(known) / 5):

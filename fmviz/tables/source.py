@@ -159,3 +159,35 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
         n = "1 column" if len(those) == 1 else f"{len(those):,} columns"
         notes.append(f"{n} had {why}: see “{those[0]}”.")
     return list(names)
+
+
+def frame_of(arrow: Any) -> tuple[pd.DataFrame, list[str]]:
+    """Return the columns of single values of an Arrow table, by their places, and their names."""
+    import pyarrow as pa
+
+    table = pa.table(arrow)
+    plain = {
+        place: column for place, each in enumerate(table.columns) if (column := _plain(each)) is not None
+    }
+    frame = pa.table(list(plain.values()), list(map(str, plain))).to_pandas(deduplicate_objects=False)
+    return frame.set_axis(list(plain), axis=1), [table.schema.names[place] for place in plain]
+
+
+def _plain(column: Any) -> Any:
+    """Return an Arrow column as numbers, booleans, times without a time zone, or strings; else None."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    kind = column.type
+    if of.is_dictionary(kind):
+        return column if kind.ordered else _plain(column.cast(kind.value_type))
+    if of.is_decimal(kind) or of.is_float16(kind):
+        return column.cast(pa.float64(), safe=False)
+    if of.is_timestamp(kind) or of.is_date(kind):
+        return column.cast(pa.timestamp("us"), safe=False)
+    if of.is_time(kind) or of.is_duration(kind):
+        return column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+    if of.is_string_view(kind):
+        return column.cast(pa.large_string())
+    plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
+    return column if any(is_plain(kind) for is_plain in plain) else None

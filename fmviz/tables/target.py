@@ -16,8 +16,9 @@ from fmviz.engine.losses import Loss
 from fmviz.engine.target import Target
 from fmviz.tables.cells import quoted, words_of
 from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, WordColumn, column_from_dict
-from fmviz.tables.kinds import Column, ascending, described
+from fmviz.tables.kinds import Column, ascending, described, listed
 from fmviz.tables.scaling import Scaling
+from fmviz.tables.source import Reading
 
 Task = Literal["regression", "binary", "class", "ordinal", "several"]
 """A number; two classes; several classes; ordered classes; any number of labels per row."""
@@ -244,12 +245,21 @@ class TargetEncoding:
         """Sentences on how the columns were read."""
         return tuple(note for part in (self.parts or (self,)) for note in part.notes)
 
-    def encode(self, table: pd.DataFrame) -> np.ndarray:
-        """Return y of a table, float64 of shape (N,) or (N, m); NaN if a value is missing or unknown."""
+    def encode(
+        self, table: pd.DataFrame, reading: Reading | None = None, notes: list[str] | None = None
+    ) -> np.ndarray:
+        """Return y of a table, float64 of shape (N,) or (N, m); NaN if a value is missing or unknown.
+
+        The options of reading apply to its cells, and sentences on another notation are appended to `notes`.
+        """
         if self.parts:
-            return np.column_stack([part.encode(table) for part in self.parts])
+            return np.column_stack([part.encode(table, reading, notes) for part in self.parts])
         assert self.reader is not None
-        values = self.reader.read(table[self.name])
+        cells, reader = table[self.name], self.reader
+        if reading is not None and notes is not None:
+            reader = reader.suited(cells, listed(reading.missing))
+            notes += reader.differences(self.reader, cells)
+        values = reader.read(cells)
         if self.task == "regression":
             numbers = values.to_numpy(dtype=np.float64)
             # Numbers without a logarithm count as missing.
