@@ -121,28 +121,19 @@ def _pattern(decimal: str, multiples: str) -> re.Pattern[str]:
     )
 
 
-_LONG_MULTIPLES = "mn|bn| ?Mio| ?Mrd"
 _PATTERNS = {
-    (decimal, letters): _pattern(decimal, f"[kKMB]|{_LONG_MULTIPLES}" if letters else _LONG_MULTIPLES)
-    for decimal in ("point", "comma")
-    for letters in (True, False)
+    (decimal, letters): _pattern(decimal, f"{letters}mn|bn| ?Mio| ?Mrd")
+    for decimal, letters in product(("point", "comma"), ("", "[kKMB]|"))
 }
-_LETTER = re.compile(r".*\d([A-Zk])")
-_POWER = re.compile(r"\d+[eE]\d+")
+# A number with a letter of its own, such as 5B or 19M, which may be a class or a multiple.
+_LETTERED = re.compile(r".*\d[A-Zk]")
 _MOST_CODES = 12
-_EXACT = 2**53
-_DIGITS = 15
 
 
 def is_long(word: str) -> bool:
-    """Return whether a whole number loses digits as a floating-point number."""
+    """Return whether a whole number beyond 2⁵³ loses digits as a floating-point number."""
     digits = word.lstrip("+-0")
-    return (
-        len(digits) > _DIGITS
-        and digits.isdecimal()
-        and len(digits.rstrip("0")) > _DIGITS
-        and int(digits) > _EXACT
-    )
+    return digits.isdecimal() and len(digits.rstrip("0")) > 15 and int(digits) > 2**53
 
 
 @dataclass(frozen=True)
@@ -158,8 +149,7 @@ class Notation:
     missing : str
         A word that stands for a missing value; empty if there is none.
     habits : str
-        Other conventions, separated by blanks, the keys of `_HABITS`; or "codes" for words that only look
-        like numbers.
+        Other conventions, the keys of `_HABITS`, separated by blanks.
     ambiguous : str
         A cell that is a different number with the other decimal sign; empty if there is none.
     """
@@ -193,28 +183,24 @@ _HABITS = {
     "duration": "from durations",
     "minutes": "with minutes and seconds around a single colon",
 }
-CODES = Notation(habits="codes")
-"""The format of words that only look like numbers."""
 
 
-def _number(word: str, decimal: str, letters: bool = True) -> tuple[float, str, tuple[str, ...]] | None:
+def _number(word: str, decimal: str, letters: str = "[kKMB]|") -> tuple[float, str, tuple[str, ...]] | None:
     """Return the number in a cell, its unit, and its conventions; None if it is not a number.
 
-    With `letters`, K, M and B are multiples, otherwise units.
+    With empty `letters`, K, M and B are units instead of multiples.
     """
     match = _PATTERNS[decimal, letters].fullmatch(" ".join(word.translate(_SIGNS).split()))
     if match is None or bool(match["parentheses"]) != bool(match["close"]):
-        return None
+        return _duration(word) if re.search(r"\d\D+\d", word) else None
     digits = re.sub(r"[\s'’.]" if decimal == "comma" else r"[\s'’,]", "", match["digits"]).replace(",", ".")
-    if is_long(digits):
-        return None
     multiple = _MULTIPLES[(match["multiples"] or "").strip(" .")]
     half = 0.5 if (match["bound"] or ">")[0] in "<≤" else 1.0
     minus = bool(match["parentheses"]) != ("-" in (match["sign"], match["second"], match["back"]))
     value = float(digits + (match["power"] or "")) * multiple * half
     unit = match["before"] or (match["after"] or "").strip().rstrip(".")
-    said = match.groupdict()
-    return -value if minus else value, unit, tuple(habit for habit in _HABITS if said.get(habit))
+    habits = tuple(habit for habit, written in match.groupdict().items() if written and habit in _HABITS)
+    return None if is_long(digits) else (-value if minus else value, unit, habits)
 
 
 def is_written_number(word: str) -> bool:
@@ -228,9 +214,7 @@ def _singular(unit: str) -> str:
 
 def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
     """Return values as float64; NaN if missing, not a number, infinite or beyond `LARGEST`."""
-    if pd.api.types.is_timedelta64_dtype(values):
-        numbers = (values / pd.Timedelta(hours=1)).to_numpy(copy=True)
-    elif is_number(values) or pd.api.types.is_bool_dtype(values):
+    if is_number(values) or pd.api.types.is_bool_dtype(values):
         numbers = values.astype("float64").to_numpy(na_value=np.nan).copy()
     else:
         codes, different = pd.factorize(values)
@@ -241,25 +225,19 @@ def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
 
 def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
     """Parse unique words."""
-    habits = notation.habits.split()
-    if "codes" in habits:
-        return np.full(len(words), np.nan)
+    habits = notation.habits
     plain = pd.Series(
         ["" if notation.decimal == "comma" or is_long(word) else word for word in words], dtype="str"
     )
     numbers = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, copy=True)
     for place in np.flatnonzero(np.isnan(numbers)).tolist():
-        value, unit, _ = _number(words[place], notation.decimal, "multiples" in habits) or (np.nan, "", ())
-        if "duration" in habits and unit:
-            value = np.nan
-        if np.isnan(value) and "duration" in habits:
-            numbers[place] = _hours(words[place], "minutes" in habits)
-        elif _singular(unit) in ("", _singular(notation.unit)):
+        read = _number(words[place], notation.decimal, "[kKMB]|" if "multiples" in habits else "")
+        value, unit, _ = _duration(words[place], habits) or read or (np.nan, "", ())
+        if _singular(unit) in ("", _singular(notation.unit)):
             numbers[place] = value
     return numbers
 
 
-_DAY = 24
 _DURATION = re.compile(
     r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?)?"
     r"(?:(?P<h>\d+)(?::(?=\d\d)"
@@ -270,31 +248,15 @@ _DURATION = re.compile(
 )
 
 
-def _hours(word: str, minutes: bool = False) -> float:
-    """Return the hours of a duration, NaN if it is none; with `minutes`, 59:17 has minutes and seconds."""
+def _duration(word: str, habits: str = "duration") -> tuple[float, str, tuple[str, ...]] | None:
+    """Return a duration like `_number`, None if it is none or the habits of a column exclude them."""
     match = _DURATION.fullmatch(" ".join(word.translate(_SIGNS).split()))
-    if match is None or not re.search(r"\d ?[^\W\d_]|\d:", word):
-        return np.nan
-    d, h, m, s = (float((part or "0").replace(",", ".")) for part in match.group("d", "h", "m", "s"))
-    hours = h / 60 + m / 3600 if minutes and word.count(":") == 1 and not d else h + m / 60 + s / 3600
-    return (-1.0 if match["minus"] else 1.0) * (24 * d + hours)
-
-
-def duration_of(words: Sequence[str]) -> Notation | None:
-    """Return the format of durations, such as 69:17, 1:05:30 or 2 days 03:00:00, None if they are none.
-
-    Times of a day up to 23:59 are not durations.
-    """
-    hours = np.array([_hours(word) for word in words])
-    colons = {word.count(":") for word in words}
-    # A single part, such as 45m, is a number with a unit.
-    if (
-        not any(re.search(r"\d\D+\d", word) for word in words)
-        or np.isnan(hours).any()
-        or (colons in ({1}, {2}) and hours.max() < _DAY)
-    ):
+    if match is None or "duration" not in habits or not re.search(r"\d ?[^\W\d_]|\d:", word):
         return None
-    return Notation(unit="hours", habits="duration minutes" if {1, 2} <= colons else "duration")
+    d, h, m, s = (float((part or "0").replace(",", ".")) for part in match.group("d", "h", "m", "s"))
+    if "minutes" in habits and word.count(":") == 1 and not d:
+        h, m, s = 0.0, h, m
+    return (-1.0 if match["minus"] else 1.0) * (24 * d + h + m / 60 + s / 3600), "hours", ("duration",)
 
 
 _DECIMAL = {
@@ -331,8 +293,13 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     sample = some(words)
     if sum(_number(word, decimal) is not None for word in sample) < 0.5 * len(sample) - 1:
         return None
-    letters = _has_multiples(words)
+    letters = "[kKMB]|" if _has_multiples(words) else ""
     read = {word: number for word in words if (number := _number(word, decimal, letters)) is not None}
+    habits = {habit for *_, own in read.values() for habit in own}
+    if "duration" in habits:
+        read = {word: span for word in words if (span := _duration(word))}
+        # Beside 1:05:30, 59:17 has minutes and seconds.
+        habits |= {"minutes"} if {1, 2} <= {word.count(":") for word in read} else set()
     units = list(dict.fromkeys(unit for _, unit, _ in read.values() if unit))
     if not read or any(map(is_long, words)) or are_codes(read) or len(set(map(_singular, units))) > 1:
         return None
@@ -346,24 +313,22 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     # Money never has three decimals, and "1.037" is ambiguous only if decimal commas are usual.
     sure, sign = bool(proofs or re.fullmatch(_CURRENCY, unit)), "," if decimal == "point" else "."
     either = next((word for word in read if not sure and sign in word and _EITHER.fullmatch(word)), "")
-    habits = {habit for *_, own in read.values() for habit in own}
     return Notation(decimal, unit, missing, " ".join(filter(habits.__contains__, _HABITS)), either)
 
 
 def _has_multiples(words: Collection[str]) -> bool:
     """Return whether K, M and B are multiples: with a currency, a decimal or two magnitudes, and no other."""
-    such = [word for word in words if _LETTER.fullmatch(word)]
+    such = [word for word in words if _LETTERED.fullmatch(word)]
     letters = {word[-1].upper() for word in such}
-    sure = any(re.search(rf"[.,]|{_CURRENCY}", word) for word in such)
-    return letters <= {*"KMB"} and (sure or len(letters) != 1)
+    return letters <= {*"KMB"} and (len(letters) != 1 or any(re.search(f"[.,]|{_CURRENCY}", w) for w in such))
 
 
 def are_codes(words: Collection[str]) -> bool:
     """Return whether words that could be numbers are codes, such as 00501, 5B, or 1E5 alone."""
-    such = [word for word in words if _LETTER.fullmatch(word) and not re.search("[.,]", word)]
-    few = len(such) < len(words) or len(words) <= _MOST_CODES
-    zeros = any(re.match(r"[^\d+-]*0\d+(?![\d.,])", word) for word in words)
-    return zeros or all(map(_POWER.fullmatch, words)) or (bool(such) and few and not _has_multiples(words))
+    such = [word for word in words if _LETTERED.fullmatch(word) and not re.search("[.,]", word)]
+    few = bool(such) and (len(such) < len(words) or len(words) <= _MOST_CODES)
+    zeros = any(re.match(r"[^\d+-]*0\d+(?![\d.,:])", word) for word in words)
+    return zeros or all(re.fullmatch(r"\d+[eE]\d+", w) for w in words) or (few and not _has_multiples(words))
 
 
 # ------------------------------------------------------------------------------------------------- dates
@@ -393,7 +358,7 @@ class DateFormat:
     ----------
     form : str
         A format of `strptime`; "datetime" for a column of dates; "ISO" for dates of ISO 8601 of any length;
-        "since 1970: s", or ms, us or ns, for Unix times.
+        `UNIX` for seconds, or thousandths of them and less, since 1970.
     ambiguous : bool
         Whether all cells are also valid dates with day and month exchanged.
     zones : bool
@@ -419,20 +384,14 @@ class DateFormat:
         return (question, f"dates={other}") if self.ambiguous else ("", "")
 
 
-UNIX = "since 1970: "
-UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-_FIRST, _LAST = 10**8, 42 * 10**8
+UNIX = "since 1970"
 
 
-def unix_unit(values: pd.Series) -> str:
-    """Return the unit of Unix times from 1973 to 2103, or ""."""
-    if not is_number(values) and not str(values.dropna().head(1).sum() or "")[:1].isdecimal():
-        return ""
-    numbers = pd.to_numeric(values.dropna(), errors="coerce")
-    for place, unit in enumerate(UNITS):
-        if len(numbers) and numbers.between(_FIRST * 1000**place, _LAST * 1000**place).mean() > 1 - STRAY:
-            return unit
-    return ""
+def unix_times(values: pd.Series) -> pd.Series:
+    """Return numbers as seconds since 1970, from seconds, milli-, micro- or nanoseconds of 1973 to 2103."""
+    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
+    seconds = numbers / 1000.0 ** np.floor((np.log10(numbers.where(numbers >= 1e8)) - 8) / 3)
+    return seconds.where(seconds < 4.2e9)
 
 
 # The number of years from now up to which two-digit years are in the future.
@@ -469,8 +428,8 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
         return DateFormat("datetime")
     if pd.api.types.is_bool_dtype(values):
         return None
-    if unit := unix_unit(values):
-        return DateFormat(f"{UNIX}{unit}")
+    if unix_times(values).notna().mean() > 1 - STRAY:
+        return DateFormat(UNIX)
     words = [] if is_number(values) else [str(value) for value in values.dropna().unique()]
     if words and all(map(_COMPACT.fullmatch, words)):
         return DateFormat("%Y%m%d")
@@ -478,8 +437,8 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
     # Trying all formats on thousands of text columns is slow.
     if sum(map(bool, map(_DATED.search, sample))) <= (1 - STRAY) * len(sample):
         return None
-    # With a single digit behind a colon, they are two numbers.
-    if any(re.fullmatch(r"\d+:\d", word) for word in sample):
+    # With a single digit behind a colon, they are two numbers; beyond 24 hours, durations.
+    if any(re.fullmatch(r"\d+:\d|(2[4-9]|[3-9]\d|\d{3,}):\d\d.*", word) for word in words):
         return None
     clock = list(map(_clock, words))
     few = clock[:: max(1, len(clock) // 10)]
@@ -512,11 +471,8 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
         return values.dt.tz_localize(None)
     if form == "datetime":
         form = getattr(date_format(values), "form", "ISO")
-    if form.startswith(UNIX):
-        numbers, unit = pd.to_numeric(values, errors="coerce"), form.removeprefix(UNIX)
-        factor = 1000 ** list(UNITS).index(unit)
-        numbers = numbers.where(numbers.between(_FIRST * factor, _LAST * factor))
-        return pd.to_datetime(numbers, unit=unit)
+    if form == UNIX:
+        return pd.to_datetime(unix_times(values), unit="s")
     codes, different = pd.factorize(values)
     words = [*map(_clock, map(str, different)), None]
     dates = _parsed_dates(words, form)

@@ -23,7 +23,6 @@ from fmviz.tables.cells import (
     PERHAPS,
     Notation,
     cleaned,
-    duration_of,
     is_error,
     is_number,
     levels_of,
@@ -185,13 +184,12 @@ class FeatureColumn(ABC):
         """The scaling of every feature; None for indicators and for unscaled numbers."""
         return (None,) * len(self.feature_names)
 
-    def suited(self, values: pd.Series, absent: tuple[str, ...] = ()) -> Self:
-        """Return the column with more words for missing values, and the notation of other cells."""
-        return replace(self, absent=(*self.absent, *absent))
+    def suited(self, values: pd.Series, absent: tuple[str, ...], notes: list[str]) -> Self:
+        """Return the column in the notation of other cells, with more words for missing values.
 
-    def differences(self, learned: Self, values: pd.Series) -> list[str]:
-        """Return sentences on cells that are written in another way than when the column was learned."""
-        return []
+        A sentence on cells that are written in another way than in training is appended to `notes`.
+        """
+        return replace(self, absent=(*self.absent, *absent))
 
     @abstractmethod
     def read(self, values: pd.Series) -> pd.Series:
@@ -276,27 +274,23 @@ class NumberColumn(FeatureColumn):
         numbers[np.isin(numbers, numbers_of(pd.Series(self.absent, dtype="str"), self.notation))] = np.nan
         return pd.Series(numbers, index=values.index, name=self.name)
 
-    def suited(self, values: pd.Series, absent: tuple[str, ...] = ()) -> Self:
-        """Return the column with the notation that reads most of other cells, and words for missing ones."""
-        own = super().suited(values, absent)
-        cells = cleaned(values).dropna()
-        lost = cells[own.read(cells).isna() & ~cells.isin([*NOTHING, *own.absent, own.notation.missing])]
-        if is_number(cells) or lost.empty:
+    def suited(self, values: pd.Series, absent: tuple[str, ...], notes: list[str]) -> Self:
+        """Return the column in the notation that reads most cells, see `FeatureColumn.suited`."""
+        own = super().suited(values, absent, notes)
+        cells = cleaned(values[own.read(values).isna()]).dropna()
+        if is_number(values) or cells.isin([*NOTHING, *PERHAPS, *own.absent, own.notation.missing]).all():
             return own
-        cells = cells[~cells.isin([*NOTHING, *PERHAPS, *own.absent])].map(str)
-        read = duration_of(cells.unique()) if "duration" in own.notation.habits else None
-        read = read or notation_of(cells, own.notation.decimal)
-        other = own if read is None else replace(own, notation=read)
-        return other if other.read(cells).notna().sum() > own.read(cells).notna().sum() else own
-
-    def differences(self, learned: Self, values: pd.Series) -> list[str]:
-        """Return a sentence on numbers in another notation."""
-        if self.notation == learned.notation:
-            return []
-        cell = next(str(cell) for cell in values.dropna() if np.isnan(learned.read(pd.Series([cell]))[0]))
-        said = self.notation.sentence(cell) or f"Read as plain numbers ({cell!r})."
-        unit = self.notation.unit and f" The model has numbers in {learned.notation.unit or 'no unit'}."
-        return [f"Column {self.name!r}: {said}{unit if self.notation.unit != learned.notation.unit else ''}"]
+        every = cleaned(values).dropna()
+        every = every[~every.isin([*NOTHING, *PERHAPS, *own.absent])]
+        read = notation_of(every, own.notation.decimal) or own.notation
+        other = replace(own, notation=read)
+        if other.read(every).notna().sum() <= own.read(every).notna().sum():
+            return own
+        cell = str(cells[other.read(cells).notna()].iloc[0])
+        units = f" In training, the unit was {own.notation.unit!r}." if read.unit != own.notation.unit else ""
+        plain = f"Read as numbers with a decimal {read.decimal} ({cell!r})."
+        notes.append(f"Column {self.name!r}: {read.sentence(cell) or plain}{units}")
+        return other
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
         """Return the column with its center and scale; None if all numbers are equal."""
@@ -396,16 +390,14 @@ class WordColumn(FeatureColumn):
         read = words.map(self._spellings(words)).astype(object)
         return read.fillna(self.blank) if self.blank else read
 
-    def differences(self, learned: Self, values: pd.Series) -> list[str]:
-        """Return a sentence on words in another spelling."""
-        spellings = self._spellings(pd.Series(words_of(cleaned(values)), dtype=object))
-        known = {*self.levels, *self.others}
-        pairs = [
-            f"{word!r} as {level!r}"
-            for word, level in spellings.items()
-            if level in known and word not in (*known, *self.merged)
-        ]
-        return [f"Column {self.name!r}: {quoted(pairs)} is read."] if pairs else []
+    def suited(self, values: pd.Series, absent: tuple[str, ...], notes: list[str]) -> Self:
+        """Return the column with more words for missing values, see `FeatureColumn.suited`."""
+        own, known = super().suited(values, absent, notes), {*self.levels, *self.others}
+        spellings = own._spellings(pd.Series(words_of(cleaned(values)), dtype=object)).items()
+        other = [(word, level) for word, level in spellings if level in known and word not in known]
+        if pairs := [f"{word!r} as {level!r}" for word, level in other if word not in self.merged]:
+            notes.append(f"Column {self.name!r}: {quoted(pairs)}.")
+        return own
 
     def _spellings(self, words: pd.Series) -> dict[str, Any]:
         """Return the level that each of some words stands for, None for a missing value."""
@@ -416,15 +408,14 @@ class WordColumn(FeatureColumn):
             # Another table may use true or 1 for yes.
             says = {word in YES: known for word, known in alike.items()}
             alike = {word: says[word in YES] for word in (*YES, *_NO) if (word in YES) in says} | alike
-        if self.blank:
+        if self.blank and known:
             # Whatever is filled in is the level, except a word for no.
-            alike |= {no: self.blank for no in _NO if no not in alike}
-            filled = next((level for level in known if level != self.blank), None)
-            alike = {_alike(word): filled for word in words.dropna().unique() if filled} | alike
+            filled = next(level for level in known if level != self.blank)
+            others = {_alike(word): filled for word in words.dropna().unique()}
+            alike = others | dict.fromkeys(_NO, self.blank) | alike
         spellings: dict[str, Any] = {word: alike.get(_alike(word), word) for word in words.dropna().unique()}
-        errors = filter(is_error, [word for word in spellings if word not in known])
-        absent = dict.fromkeys((*errors, *self.absent))
-        return spellings | dict(zip(known, known, strict=True)) | dict(self.merged) | absent
+        absent = [*(word for word in spellings if is_error(word) and word not in known), *self.absent]
+        return spellings | dict(zip(known, known, strict=True)) | dict(self.merged) | dict.fromkeys(absent)
 
     def in_order(self, known: pd.Series) -> list[str]:
         """Return the different words, in the order of `levels` if there is one."""
@@ -436,9 +427,8 @@ class WordColumn(FeatureColumn):
         different = self.in_order(known)
         if self.single and len(different) == 2:
             # Without a word for yes, the last in the order, or the one that sorts last.
-            filled = [level for level in different if level != self.blank]
-            usual = filled[-1] if self.levels else max(filled)
-            yes = next((level for level in filled if level.strip().lower() in YES), usual)
+            usual = different[-1] if self.levels else max(set(different) - {self.blank})
+            yes = next((level for level in different if level.strip().lower() in YES), usual)
             return replace(self, levels=(yes,), others=tuple(word for word in different if word != yes))
         counts = Counter(words_of(known))
         # Ties are broken alphabetically, independently of the order of the rows.

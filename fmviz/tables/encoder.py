@@ -241,22 +241,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _parts(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
         name, kind = column.name, (self.use or {}).get(column.name, column.kind)
         form = column.dates or date_format(values, self.dates) if kind == "date" else DateFormat(kind)
-        parts = {} if form is None else parts_of(values, form.form)
+        parts = {} if form is None else parts_of(values.mask(values.isin(column.absent)), form.form)
         parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1}
         if form is None or not parts:
-            what = {"date": "dates", "pair": "pairs of numbers"}.get(kind, "cells of answers")
+            what = {"date": "dates", "pair": "pairs of numbers"}.get(kind, "answers")
             raise ValueError(
                 f"Column {name!r} has fewer than two distinct {what}. Use it as words, or ignore it."
             )
         self.dates_[name] = form.form
         ends = ", ".join(part.removeprefix(f"{name}.") for part in parts)
-        if kind == "date":
-            self._say(f"Column {name!r} is a date and becomes {ends}.", form.sentence(name))
+        self._say(f"Column {name!r} is a date and becomes {ends}." * (kind == "date"), form.sentence(name))
         for part, cells in parts.items():
-            if is_number(cells):
-                yield NumberColumn(name=part, part_of=name), cells
-            else:
-                yield WordColumn(name=part, part_of=name, single=kind == "answers"), cells
+            number = is_number(cells)
+            reader = NumberColumn if number else partial(WordColumn, single=kind == "answers")
+            yield reader(name=part, part_of=name), cells
 
     def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
         """Return the fitted column; None, with a sentence, if it has no features."""
@@ -363,48 +361,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = _frame(X, self.feature_names_in_.tolist())
         names = (*self.dates_, *(column.name for column in self.columns_ if not column.part_of))
         if missing := [name for name in names if name not in table]:
-            others = {str(name).casefold(): name for name in table}
-            near = get_close_matches(missing[0].casefold(), others, 1)
-            rename = f" Rename {others[near[0]]!r} if it is the same." if near else ""
+            others = {name.casefold(): name for name in table}
+            near = [others[word] for word in get_close_matches(missing[0].casefold(), others, 1)]
+            rename = f" If it is {near[0]!r}, rename that." if near else ""
             raise ValueError(f"The table lacks the column {missing[0]!r}.{rename}")
-        absent = listed(reading.missing)
-        parts: dict[str, pd.Series] = {}
-        for name in self.dates_:
-            parts |= self._read_parts(name, table[name].mask(table[name].isin(absent)), reading, notes)
-        read = {}
+        absent, read, parts = listed(reading.missing), dict[str, pd.Series](), dict[str, pd.Series]()
+        for name, form in self.dates_.items():
+            values = table[name].mask(table[name].isin(absent))
+            answers = [c.name.removeprefix(f"{name}.") for c in self.columns_ if c.part_of == name]
+            form = (
+                form if form in ("pair", "answers") else _form_of(values.dropna(), form, reading.dates, notes)
+            )
+            parts |= parts_of(values, form, answers)
         for column in self.columns_:
-            if column.name not in (parts if column.part_of else table):
+            values = (parts if column.part_of else table).get(column.name)
+            if values is None:
                 raise ValueError(
-                    f"Column {column.part_of!r} lacks the {column.name.rpartition('.')[2]} that it had in "
-                    f"training ({table[column.part_of].dropna().iloc[:1].tolist()})."
+                    f"Column {column.part_of!r} has no dates as in training: {column.name!r} is missing."
                 )
-            values = parts[column.name] if column.part_of else table[column.name]
-            reader = column.suited(values, absent)
-            read[column.name] = reader.read(values)
+            read[column.name] = column.suited(values, absent, notes).read(values)
             if column.kind == "number" and values.notna().any() and read[column.name].isna().all():
                 word = str(values.dropna().iloc[0])
                 raise ValueError(f"Column {column.name!r} contains {word!r}, but was numeric in training.")
-            notes += reader.differences(column, values)
         return read
-
-    def _read_parts(
-        self, name: str, values: pd.Series, reading: Reading, notes: list[str]
-    ) -> dict[str, pd.Series]:
-        """Return the parts of a column; a date in another format than in training is read with a note."""
-        form = self.dates_[name]
-        if form == "answers":
-            answers = [c.name.removeprefix(f"{name}.") for c in self.columns_ if c.part_of == name]
-            return parts_of(values, form, answers)
-        known = values.dropna()
-        if form != "pair" and len(known):
-            lost = dates_of(known, form).isna().sum()
-            other = date_format(known, reading.dates) if lost or reading.dates != "auto" else None
-            if other is not None and other.form != form and dates_of(known, other.form).isna().sum() <= lost:
-                form = other.form
-                notes.append(
-                    f"Column {name!r} has dates in another format than in training ({known.iloc[0]})."
-                )
-        return parts_of(values, form)
 
     def notes(self, read: Mapping[str, pd.Series]) -> list[str]:
         """Return sentences on imputed values in the result of `read`, and on unseen numbers and words."""
@@ -492,6 +471,16 @@ class _Learned:
     sentences: tuple[str, ...]
     bases: str
     names: tuple[str, ...]
+
+
+def _form_of(known: pd.Series, form: str, order: str, notes: list[str]) -> str:
+    """Return the format that reads most dates, the one of training if it reads as many as another."""
+    lost = dates_of(known, form).isna().sum()
+    other = date_format(known, order) if lost or (order != "auto" and len(known)) else None
+    if other is None or other.form == form or dates_of(known, other.form).isna().sum() > lost:
+        return form
+    notes.append(f"Column {known.name!r}: dates in another format than in training ({known.iloc[0]}).")
+    return other.form
 
 
 def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:

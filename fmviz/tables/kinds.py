@@ -12,18 +12,14 @@ import numpy as np
 import pandas as pd
 
 from fmviz.tables.cells import (
-    CODES,
     NOTHING,
     PERHAPS,
-    UNITS,
     UNIX,
     DateFormat,
     Notation,
-    are_codes,
     cleaned,
     date_format,
     dates_of,
-    duration_of,
     in_one_case,
     is_error,
     is_long,
@@ -33,12 +29,11 @@ from fmviz.tables.cells import (
     quoted,
     shortened,
     some,
-    unix_unit,
     words_of,
 )
 from fmviz.tables.columns import NumberColumn, WordColumn
 from fmviz.tables.limits import MOST_LEVELS
-from fmviz.tables.parts import answers_in, are_ranges, sign_of_pairs
+from fmviz.tables.parts import answers_in, are_ranges, parts_of, sign_of_pairs
 
 KINDS = ("number", "word", "yes_no", "date", "pair", "answers", "text", "ignored")
 """The ways to use a column."""
@@ -47,9 +42,10 @@ _CLASSES = 50
 _FEW = 12
 _TEXT_WORDS = 3
 _STAND_IN = re.compile(r"-9{2,}|9{3,}")
-_IDENTIFIER = re.compile(r"(^|[\W_])(id|uid|uuid|guid|key|index|nr|no|row|rownum|serial)$", re.I)
+_IDENTIFIER = re.compile(
+    r"(^|[\W_])(id|uid|uuid|guid|key|index|nr|no|row|rownum|serial)$|(?-i:[a-z]I[dD]$)", re.I
+)
 _CODE = re.compile(r"(^|[\W_])(id|code|zip|zip_?code|post_?code|postal_?code|plz)$|[a-z]I[dD]$")
-_CAMEL = re.compile(r"[a-z]I[dD]$")
 _TIME = re.compile(r"year|month|week|day|date|time|hour|age", re.I)
 _TARGET = re.compile(
     r"^(target|label|class|y|outcome|response|survived|churn|default|late|price|rating)$", re.I
@@ -60,7 +56,6 @@ _MOMENT = re.compile(
 )
 _NUMBERED = re.compile(r"[A-Za-z]+[-_ ]?\d+")
 _FEWEST_GROUPS = 10
-_MOST_ABSENT = 2
 BLANK = "(blank)"
 """The level of blank cells of a column that has only one word."""
 _OWN = "It looks like an identifier: {} row has a {} of its own."
@@ -209,72 +204,56 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
         column = replace(column, order=tuple(order) if values.cat.ordered else ())
         values = values.astype(values.cat.categories.dtype)
     values = cleaned(values)
-    errors = [word for word in values.unique() if is_error(word)] if values.dtype == object else []
-    numbers = pd.to_numeric(pd.Series(column.absent, dtype="str"), errors="coerce").dropna()
-    known = values[~values.isin([*column.absent, *errors, *numbers])].dropna()
+    errors = values[values.map(is_error)]
+    absent = pd.to_numeric(pd.Series(column.absent, dtype="str"), errors="coerce").dropna()
+    known = values[~values.isin([*column.absent, *absent])].drop(errors.index).dropna()
     counts = known.value_counts()
     column = _with_kind(replace(column, different=len(counts)), known, dates, len(values))
-    if errors and column.different and not column.blank:
-        n, cells = int(values.isin(errors).sum()), quoted([repr(word) for word in errors])
-        are = "spreadsheet error counts" if n == 1 else "spreadsheet errors count"
-        column = replace(column, note=f"{column.note} {n:,} {are} as missing: {cells}.".strip())
-    if column.kind == "word" and _are_groups(column.name, counts):
-        keeps = f"{_option(column, '--group')} keeps the rows of each on one side of every split."
-        hint = f"Column {column.name!r} has {len(counts):,} values in {len(known):,} rows."
-        column = replace(column, hint=f"{hint} If they are persons or things, {keeps}")
+    note, hint = column.note, ""
+    if len(errors) and column.kind != "ignored":
+        cells = quoted([repr(word) for word in errors.unique()])
+        note += f" Errors of a spreadsheet count as missing: {cells} ({len(errors):,} cells)."
+    numbered = all(map(_NUMBERED.fullmatch, map(str, counts.index))) or _IDENTIFIER.search(column.name)
+    if column.kind == "word" and numbered and len(known) >= 2 * len(counts) >= 2 * _FEWEST_GROUPS:
+        hint = (
+            f"Column {column.name!r} has {len(counts):,} values in {len(known):,} rows. If they are persons or "
+            f"things, {_option(column, '--group')} keeps the rows of each on one side of every split."
+        )
     words = words_of(counts.index[:_CLASSES].to_series()) if len(counts) <= 4 * _CLASSES else ()
     levels = tuple(dict.fromkeys(column.merged.get(word, word) for word in words))
-    blank = (BLANK,) if column.blank else ()
+    filled = bool(column.blank) or column.kind == "answers"
     return replace(
         column,
-        missing=0 if blank or column.kind == "answers" else column.missing + len(values) - len(known),
-        different=len(counts) - len(column.merged) + len(blank),
+        missing=0 if filled else column.missing + len(values) - len(known),
+        different=len(counts) - len(column.merged) + bool(column.blank),
         examples=" · ".join(shortened(word, 30) for word in words_of(known.drop_duplicates().head(4))),
-        levels=column.order or ascending(levels) or (*levels, *blank),
+        levels=column.order or ascending(levels) or (*levels, *filter(None, [column.blank])),
+        note=note.strip(),
+        hint=hint,
     )
 
 
 def _with_kind(column: Column, known: pd.Series, dates: str, n: int) -> Column:
     """Return a column with its kind and format, from its known values and the number of rows."""
-    if known.dtype.kind in "iu" and any(map(is_long, map(str, known.unique()))) and not unix_unit(known):
-        known = known.astype("str")
-    merged = in_one_case(words_of(known)) if 0 < column.different <= _FEW else {}
+    merged = in_one_case(words_of(known)) if column.different <= _FEW else {}
     if column.different - len(merged) < 2:
         return _of_ticks(replace(column, merged=merged), known, n)
     if column.order:
         return replace(_of_words(column, known), note=f"Categories in the order {quoted(column.order)}.")
     if pd.api.types.is_bool_dtype(known):
         return replace(column, kind="yes_no")
-    # A word or two among cells with digits may stand for missing values.
-    digits = known.astype("str").str.contains(r"\d") if known.dtype == object else known.notna()
-    absent = known[~digits] if digits.mean() >= 0.5 else known[:0]
-    absent = absent if absent.nunique() <= _MOST_ABSENT else known[:0]
-    likely = known.drop(absent.index)
-    for of, cells in ((_of_times, likely), (_of_written_numbers, known), (_of_several, likely)):
-        if (read := of(column, cells, dates)) is not None and cells is likely and len(absent):
-            these = f"{quoted([repr(word) for word in absent.unique()])} counts as missing."
-            return replace(read, missing=read.missing + len(absent), note=f"{read.note} {these}".strip())
-        if read is not None:
-            return read
-    return _of_words(column, known)
+    tried = (_of_dates(column, known, dates), _of_written_numbers(column, known), _of_several(column, known))
+    return next(filter(None, tried), None) or _of_words(column, known)
 
 
 def _of_ticks(column: Column, known: pd.Series, n: int) -> Column:
     """Return a column with a single word, which is filled or blank, or one without differing values."""
+    words = [word for word in words_of(known.drop_duplicates()) if word not in column.merged]
     if not 1 < len(known) < n - 1:
-        return replace(column, note=_same(len(known) < n) if len(known) else "It has no values.")
-    word = next(word for word in words_of(known) if word not in column.merged)
-    note = (
-        f"Filled with {word!r} or blank, which are yes and no; {_option(column, '--ignore')} leaves it out."
-    )
+        return replace(column, note=_same(len(known) < n) if words else "It has no values.")
+    leaves = f"{_option(column, '--ignore')} leaves it out."
+    note = f"Filled with {words[0]!r} or blank, which are yes and no; {leaves}"
     return replace(column, kind="yes_no", blank=BLANK, note=note)
-
-
-def _are_groups(name: str, counts: pd.Series) -> bool:
-    """Return whether identifiers repeat twice or more on average."""
-    numbered = all(map(_NUMBERED.fullmatch, map(str, counts.index)))
-    named = numbered or _IDENTIFIER.search(name) or _CAMEL.search(name)
-    return bool(named) and len(counts) >= _FEWEST_GROUPS and counts.sum() >= 2 * len(counts)
 
 
 def _same(missing: bool) -> str:
@@ -286,34 +265,26 @@ def _option(column: Column, option: str, kind: str = "") -> str:
     return f"`{option} {shlex.quote(column.name + kind)}`"
 
 
-def _of_times(column: Column, known: pd.Series, dates: str) -> Column | None:
-    """Return a column of dates, times or durations."""
-    as_words = f"{_option(column, '--words')} reads each as a word."
-    spans = pd.api.types.is_timedelta64_dtype(known)
-    span = Notation(unit="hours", habits="duration") if spans else None
-    if known.dtype == object:
-        span = duration_of(list(map(str, known.unique())))
-    if span is not None:
-        hours = numbers_of(known, span)
-        note = f"{span.sentence(str(known.iloc[0]))[:-2]}, {hours[0]:.6g} hours); {as_words}"
-        return _of_numbers(replace(column, notation=span, note=note), hours, known)
+def _of_dates(column: Column, known: pd.Series, dates: str) -> Column | None:
+    """Return a column of dates or times, None if it is none."""
     form = date_format(known, dates)
-    if form is None or (form.form.startswith(UNIX) and not _MOMENT.search(column.name)):
+    if form is None or (form.form == UNIX and not _MOMENT.search(column.name)):
         return None
     lost = int(dates_of(known, form.form).isna().sum())
     note = f"{lost:,} cells are not dates and count as missing." if lost else ""
-    if form.form.startswith(UNIX):
-        other = f"{_option(column, '--use', '=number')} reads numbers."
-        note = f"Read as {UNITS[form.form.removeprefix(UNIX)]} since 1970, in UTC; {other} {note}".strip()
+    if form.form == UNIX:
+        numbers = f"{_option(column, '--use', '=number')} reads numbers."
+        note = f"Read as times since 1970, in UTC ({dates_of(known, UNIX).iloc[0]}); {numbers} {note}".strip()
     question, option = form.question(column.name)
     about: dict[str, Any] = {"missing": lost, "dates": form, "question": question, "option": option}
     return replace(column, kind="date", note=note, **about)
 
 
-def _of_written_numbers(column: Column, known: pd.Series, dates: str) -> Column | None:
-    """Return a column of numbers, typed or in a common notation."""
+def _of_written_numbers(column: Column, known: pd.Series) -> Column | None:
+    """Return a column of numbers, typed or in a common notation; None if it has none, or long integers."""
     if is_number(known):
-        return _of_numbers(column, known.to_numpy(dtype=np.float64), known)
+        long = known.dtype.kind in "iu" and any(map(is_long, map(str, known.unique())))
+        return None if long else _of_numbers(column, known.to_numpy(dtype=np.float64), known)
     likely = known[~known.isin(PERHAPS)]
     read = notation_of(likely, column.notation.decimal) if len(likely) > 0.5 * len(known) else None
     if read is None or not (read.unit or column.different > 2 or set(known) <= {"0", "1"}):
@@ -321,6 +292,8 @@ def _of_written_numbers(column: Column, known: pd.Series, dates: str) -> Column 
     numbers = numbers_of(likely, read)
     kept = ~np.isnan(numbers)
     note = read.sentence(str(likely[kept].iloc[0]))
+    if read.habits or read.unit in ("K", "M", "B"):
+        note += f" {_option(column, '--words')} reads each as a word."
     stray = likely[~kept & (likely != read.missing)].map(str)
     if len(stray):
         cell = repr(shortened(stray.iloc[0], 30))
@@ -330,22 +303,22 @@ def _of_written_numbers(column: Column, known: pd.Series, dates: str) -> Column 
     return _of_numbers(column, numbers[kept], likely[kept])
 
 
-def _of_several(column: Column, known: pd.Series, dates: str) -> Column | None:
-    """Return a column with two numbers or several answers a cell."""
-    words = list(map(str, known.unique()))
-    as_words = f"{_option(column, '--words')} reads each cell as a word."
-    sign = "" if _IDENTIFIER.search(column.name) or _CODE.search(column.name) else sign_of_pairs(words)
-    if sign and are_ranges(words) and len(words) <= min(_CLASSES, len(known) / 5):
-        other = f"{_option(column, '--use', '=pair')} reads their ends as two numbers."
-        return replace(column, kind="word", note=f"Ranges such as {words[0]!r} are categories; {other}")
-    if sign:
-        what = "ranges, as their two ends" if are_ranges(words) else f"two numbers around {sign!r}"
-        return replace(column, kind="pair", note=f"Read as {what} ({words[0]!r}); {as_words}")
+def _of_several(column: Column, known: pd.Series) -> Column | None:
+    """Return a column with two numbers or several answers a cell, None if it has neither."""
+    words, as_words = list(map(str, known.unique())), f"{_option(column, '--words')} reads each as a word."
+    coded = _IDENTIFIER.search(column.name) or _CODE.search(column.name)
+    if sign := "" if coded else sign_of_pairs(words):
+        ranges, unread = are_ranges(words), known[parts_of(known, "pair").popitem()[1].isna()]
+        if ranges and len(words) <= min(_CLASSES, len(known) / 5):
+            ends = f"{_option(column, '--use', '=pair')} reads their ends as two numbers."
+            return replace(column, kind="word", note=f"Ranges such as {words[0]!r} are categories; {ends}")
+        what = "ranges, as their two ends" if ranges else f"two numbers around {sign!r}"
+        note = f"Read as {what} ({words[0]!r}); {as_words}"
+        note += f" Other cells, such as {unread.iloc[0]!r}, count as missing." if len(unread) else ""
+        return replace(column, kind="pair", note=note, missing=len(unread))
     separator, answers = answers_in(known)
-    if not answers:
-        return None
-    note = f"Read as several answers, between {separator!r}: {quoted(answers)}, each a yes or no. A blank is "
-    return replace(column, kind="answers", note=f"{note}none of them; {as_words}")
+    note = f"Several answers, between {separator!r}: {quoted(answers)}, each a yes or no; {as_words}"
+    return replace(column, kind="answers", note=note) if answers else None
 
 
 def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column:
@@ -395,8 +368,6 @@ def _of_words(column: Column, known: pd.Series) -> Column:
     """Return a column of words, yes/no, texts or identifiers."""
     n, m = len(known), column.different
     words = list(map(str, known))
-    if are_codes(set(words)):
-        column = replace(column, notation=CODES)
     if (m > n / 2 or m > MOST_LEVELS) and n >= 20:
         if np.mean([len(word.split()) for word in some(words)]) >= _TEXT_WORDS:
             note = (

@@ -14,7 +14,7 @@ from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.losses import Loss
 from fmviz.engine.target import Target
-from fmviz.tables.cells import quoted, words_of
+from fmviz.tables.cells import are_codes, quoted, words_of
 from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, WordColumn, column_from_dict
 from fmviz.tables.kinds import Column, ascending, described, listed
 from fmviz.tables.scaling import Scaling
@@ -153,7 +153,12 @@ class TargetEncoding:
         )
         notes += [column.asked] if column.question and column.option != "words" else []
         numbers = column.numbers.read(values)
-        mostly = len(words) > 2 and numbers.notna().sum() >= 0.5 * values.notna().sum() and not positive
+        mostly = (
+            len(words) > 2
+            and not are_codes(words)
+            and numbers.notna().sum() >= 0.5 * values.notna().sum()
+            and not positive
+        )
         if task == "regression" or (task == "auto" and mostly):
             return cls._of_numbers(column.numbers, numbers, words, logarithm, notes)
         if logarithm:
@@ -255,11 +260,10 @@ class TargetEncoding:
         if self.parts:
             return np.column_stack([part.encode(table, reading, notes) for part in self.parts])
         assert self.reader is not None
-        cells, reader = table[self.name], self.reader
-        if reading is not None and notes is not None:
-            reader = reader.suited(cells, listed(reading.missing))
-            notes += reader.differences(self.reader, cells)
-        values = reader.read(cells)
+        absent = () if reading is None else listed(reading.missing)
+        values = self.reader.suited(table[self.name], absent, [] if notes is None else notes).read(
+            table[self.name]
+        )
         if self.task == "regression":
             numbers = values.to_numpy(dtype=np.float64)
             # Numbers without a logarithm count as missing.
