@@ -107,9 +107,8 @@ _MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "bn": 
 def _pattern(decimal: str, multiples: str) -> re.Pattern[str]:
     point, divider = (",", r"\.") if decimal == "comma" else (r"\.", ",")
     # Indian grouping: 62,74,817.
-    digits = (
-        rf"\d{{1,3}}(?:{divider}\d{{2,3}})*{divider}\d{{3}}(?!\d)|\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)|\d+"
-    )
+    grouped = rf"\d{{1,3}}(?:{divider}\d{{2,3}})*{divider}\d{{3}}(?!\d)"
+    digits = rf"{grouped}|(?P<blanks>\d{{1,3}}(?:{_GROUP}\d{{3}})+)(?!\d)|\d+"
     return re.compile(
         rf"(?P<parentheses>\()? *(?P<bound>[<>]=?|[≤≥~≈])? *(?P<sign>[-+])? *"
         rf"(?:(?P<before>{_CURRENCY}) *(?P<second>[-+])?)? *"
@@ -177,6 +176,7 @@ class Notation:
 _HABITS = {
     "parentheses": "with parentheses for minus",
     "multiples": "with K, M and B for thousands, millions and billions",
+    "blanks": "with blanks or apostrophes between thousands",
     "plus": "without a trailing +",
     "bound": "with < 1 as half of 1",
     "mark": "without marks such as * behind them",

@@ -206,7 +206,7 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
     values = cleaned(values)
     errors = values[values.map(is_error)]
     absent = pd.to_numeric(pd.Series(column.absent, dtype="str"), errors="coerce").dropna()
-    known = values[~values.isin([*column.absent, *absent])].drop(errors.index).dropna()
+    known = values[~values.isin([*column.absent, *absent, *errors])].dropna()
     counts = known.value_counts()
     column = _with_kind(replace(column, different=len(counts)), known, dates, len(values))
     note, hint = column.note, ""
@@ -216,8 +216,8 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
     numbered = all(map(_NUMBERED.fullmatch, map(str, counts.index))) or _IDENTIFIER.search(column.name)
     if column.kind == "word" and numbered and len(known) >= 2 * len(counts) >= 2 * _FEWEST_GROUPS:
         hint = (
-            f"Column {column.name!r} has {len(counts):,} values in {len(known):,} rows. If they are persons or "
-            f"things, {_option(column, '--group')} keeps the rows of each on one side of every split."
+            f"Column {column.name!r} has {len(counts):,} values in {len(known):,} rows. If they are persons "
+            f"or things, {_option(column, '--group')} keeps the rows of each on one side of every split."
         )
     words = words_of(counts.index[:_CLASSES].to_series()) if len(counts) <= 4 * _CLASSES else ()
     levels = tuple(dict.fromkeys(column.merged.get(word, word) for word in words))
@@ -313,7 +313,7 @@ def _of_several(column: Column, known: pd.Series) -> Column | None:
             ends = f"{_option(column, '--use', '=pair')} reads their ends as two numbers."
             return replace(column, kind="word", note=f"Ranges such as {words[0]!r} are categories; {ends}")
         what = "ranges, as their two ends" if ranges else f"two numbers around {sign!r}"
-        note = f"Read as {what} ({words[0]!r}); {as_words}"
+        note = f"Read as {what} ({known.drop(unread.index).iloc[0]!r}); {as_words}"
         note += f" Other cells, such as {unread.iloc[0]!r}, count as missing." if len(unread) else ""
         return replace(column, kind="pair", note=note, missing=len(unread))
     separator, answers = answers_in(known)

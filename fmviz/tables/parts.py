@@ -39,7 +39,7 @@ def are_ranges(words: Collection[str]) -> bool:
 def answers_in(values: pd.Series) -> tuple[str, list[str]]:
     """Return the separator of several answers a cell, and the answers by frequency; or "" and []."""
     counts = values.value_counts().rename(str)
-    for separator in ";|,":
+    for separator in ";|,/":
         # The answers of every different cell, the number of its cells, and the number of its rows.
         each = [_WITHIN.sub("", word).split(separator) for word in counts.index]
         each = [[answer for part in parts if (answer := part.strip())] for parts in each]
@@ -53,6 +53,7 @@ def answers_in(values: pd.Series) -> tuple[str, list[str]]:
     return "", []
 
 
+_SEPARATOR = re.compile(r" *[;|,/] *")
 _WITHIN = re.compile(r"[\[\]'\"]")
 
 
@@ -76,9 +77,9 @@ def parts_of(values: pd.Series, form: str, answers: Sequence[str] = ()) -> dict[
         numbers = (halves[half].str.replace(",", ".").astype("float64") for half in halves)
         return {f"{name}.{place}": half for place, half in enumerate(numbers, 1)}
     # Separators may be others than in training.
-    cells = ";" + words.str.replace(r" *[;|,] *", ";", regex=True).str.replace(_WITHIN, "", regex=True) + ";"
+    cells = ";" + words.str.replace(_SEPARATOR, ";", regex=True).str.replace(_WITHIN, "", regex=True) + ";"
     known = answers or answers_in(cleaned(values).dropna())[1][:MOST_LEVELS]
-    parts = {each: re.sub(r" *[;|,] *", ";", each) for each in known}
+    parts = {each: _SEPARATOR.sub(";", each) for each in known}
     return {
         f"{name}.{each}": cells.str.contains(f";{part};", case=False, regex=False)
         .map({True: "yes"})
