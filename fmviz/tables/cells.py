@@ -70,6 +70,12 @@ def cleaned(values: pd.Series) -> pd.Series:
     return pd.Series(words, index=values.index, name=values.name, dtype=object)
 
 
+def without(values: pd.Series, words: Sequence[str]) -> pd.Series:
+    """Return values, missing where they are among some words, or numbers written so."""
+    numbers = pd.to_numeric(pd.Series(words, dtype="str"), errors="coerce").dropna()
+    return values.mask(values.isin([*words, *numbers])) if len(words) else values
+
+
 def in_one_case(words: Collection[str]) -> dict[str, str]:
     """Map words to the most frequent spelling that differs only in case."""
     counts = Counter(words)
@@ -115,7 +121,7 @@ def _pattern(decimal: str, multiples: str) -> re.Pattern[str]:
         rf"(?P<digits>(?:{digits})(?:{point}\d*)?|{point}\d+)"
         rf"(?P<power>[eE][-+]?\d{{1,4}})?"
         rf"(?P<multiples>(?:{multiples})\.?(?![^\W\d_]))?(?P<plus>\+)?(?P<back>-)?"
-        rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}|(?![⁰¹²³⁴-⁹])[^\W\d_][^\d(){{}}<>=,;|*†‡§¶#^\[\]]{{0,15}})?"
+        rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}|(?![⁰¹²³⁴-⁹])[^\W\d_][^\d(){{}}<>=,;|*†‡§¶#^\[\]⁰¹⁴-⁹]{{0,15}})?"
         r"(?P<mark> *(?:[*†‡§¶#^⁰¹²³⁴-⁹]+|\[\w{1,3}\]|\([a-z*]\)))?(?P<close> *\))?"
     )
 

@@ -30,6 +30,7 @@ from fmviz.tables.cells import (
     numbers_of,
     quoted,
     shortened,
+    without,
     words_of,
 )
 from fmviz.tables.limits import MOST_LEVELS
@@ -184,12 +185,12 @@ class FeatureColumn(ABC):
         """The scaling of every feature; None for indicators and for unscaled numbers."""
         return (None,) * len(self.feature_names)
 
-    def suited(self, values: pd.Series, absent: tuple[str, ...], notes: list[str]) -> Self:
-        """Return the column in the notation of other cells, with more words for missing values.
+    def suited(self, values: pd.Series, notes: list[str]) -> Self:
+        """Return the column in the notation of other cells.
 
         A sentence on cells that are written in another way than in training is appended to `notes`.
         """
-        return replace(self, absent=(*self.absent, *absent))
+        return self
 
     @abstractmethod
     def read(self, values: pd.Series) -> pd.Series:
@@ -270,27 +271,25 @@ class NumberColumn(FeatureColumn):
 
     def read(self, values: pd.Series) -> pd.Series:
         """Return the cells as numbers."""
-        numbers = numbers_of(values, self.notation)
-        numbers[np.isin(numbers, numbers_of(pd.Series(self.absent, dtype="str"), self.notation))] = np.nan
+        numbers = numbers_of(without(values, self.absent), self.notation)
         return pd.Series(numbers, index=values.index, name=self.name)
 
-    def suited(self, values: pd.Series, absent: tuple[str, ...], notes: list[str]) -> Self:
+    def suited(self, values: pd.Series, notes: list[str]) -> Self:
         """Return the column in the notation that reads most cells, see `FeatureColumn.suited`."""
-        own = super().suited(values, absent, notes)
-        cells = cleaned(values[own.read(values).isna()]).dropna()
-        if is_number(values) or cells.isin([*NOTHING, *PERHAPS, *own.absent, own.notation.missing]).all():
-            return own
-        every = cleaned(values).dropna()
-        every = every[~every.isin([*NOTHING, *PERHAPS, *own.absent])]
-        read = notation_of(every, own.notation.decimal) or own.notation
-        other = replace(own, notation=read)
-        if other.read(every).notna().sum() <= own.read(every).notna().sum():
-            return own
-        cell = str(cells[other.read(cells).notna()].iloc[0])
-        units = f" In training, the unit was {own.notation.unit!r}." if read.unit != own.notation.unit else ""
-        plain = f"Read as numbers with a decimal {read.decimal} ({cell!r})."
-        notes.append(f"Column {self.name!r}: {read.sentence(cell) or plain}{units}")
-        return other
+        numbers = pd.to_numeric(values, errors="coerce")
+        if is_number(values) or (numbers.notna() & self.read(values).notna()).all():
+            return self
+        cells = cleaned(without(values, (*NOTHING, *PERHAPS, *self.absent))).dropna()
+        read = notation_of(cells, self.notation.decimal) or self.notation
+        other = replace(self, notation=read)
+        better = other.read(cells).notna().sum() > self.read(cells).notna().sum()
+        if better or not {*read.habits.split()} <= {*self.notation.habits.split()}:
+            odd = cells[~cells.isin([read.missing])].map(str)
+            cell = max(odd[other.read(odd).notna()], key=lambda cell: re.search(r"^-?\d+$", cell) is None)
+            units = f" In training, the unit was {self.notation.unit!r}." * (read.unit != self.notation.unit)
+            plain = f"Read as numbers with a decimal {read.decimal} ({cell!r})."
+            notes.append(f"Column {self.name!r}: {read.sentence(cell) or plain}{units}")
+        return other if better else self
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
         """Return the column with its center and scale; None if all numbers are equal."""
@@ -390,14 +389,13 @@ class WordColumn(FeatureColumn):
         read = words.map(self._spellings(words)).astype(object)
         return read.fillna(self.blank) if self.blank else read
 
-    def suited(self, values: pd.Series, absent: tuple[str, ...], notes: list[str]) -> Self:
-        """Return the column with more words for missing values, see `FeatureColumn.suited`."""
-        own, known = super().suited(values, absent, notes), {*self.levels, *self.others}
-        spellings = own._spellings(pd.Series(words_of(cleaned(values)), dtype=object)).items()
-        other = [(word, level) for word, level in spellings if level in known and word not in known]
-        if pairs := [f"{word!r} as {level!r}" for word, level in other if word not in self.merged]:
-            notes.append(f"Column {self.name!r}: {quoted(pairs)}.")
-        return own
+    def suited(self, values: pd.Series, notes: list[str]) -> Self:
+        """Return the column, with a sentence on words in another spelling, see `FeatureColumn.suited`."""
+        spellings = self._spellings(pd.Series(words_of(cleaned(values)), dtype=object))
+        known = {*self.levels, *self.others, *self.merged}
+        other = [f"{w!r} as {level!r}" for w, level in spellings.items() if level in known and w not in known]
+        notes += [f"Column {self.name!r}: {quoted(other)}."] if other else []
+        return self
 
     def _spellings(self, words: pd.Series) -> dict[str, Any]:
         """Return the level that each of some words stands for, None for a missing value."""
@@ -482,7 +480,6 @@ class TextColumn(FeatureColumn):
 
     def read(self, values: pd.Series) -> pd.Series:
         """Return the cells as texts."""
-        values = values.mask(values.isin(self.absent))
         return pd.Series(words_of(values), index=values.index, name=self.name, dtype=object)
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.tables.cells import DateFormat, date_format, dates_of, is_number, quoted
+from fmviz.tables.cells import DateFormat, date_format, dates_of, is_number, quoted, without
 from fmviz.tables.columns import (
     MISSING,
     SCALINGS,
@@ -241,7 +241,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _parts(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
         name, kind = column.name, (self.use or {}).get(column.name, column.kind)
         form = column.dates or date_format(values, self.dates) if kind == "date" else DateFormat(kind)
-        parts = {} if form is None else parts_of(values.mask(values.isin(column.absent)), form.form)
+        parts = {} if form is None else parts_of(without(values, column.absent), form.form)
         parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1}
         if form is None or not parts:
             what = {"date": "dates", "pair": "pairs of numbers"}.get(kind, "answers")
@@ -365,21 +365,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             near = [others[word] for word in get_close_matches(missing[0].casefold(), others, 1)]
             rename = f" If it is {near[0]!r}, rename that." if near else ""
             raise ValueError(f"The table lacks the column {missing[0]!r}.{rename}")
-        absent, read, parts = listed(reading.missing), dict[str, pd.Series](), dict[str, pd.Series]()
+        table = table.apply(without, words=listed(reading.missing))
+        read, parts = dict[str, pd.Series](), dict[str, pd.Series]()
         for name, form in self.dates_.items():
-            values = table[name].mask(table[name].isin(absent))
             answers = [c.name.removeprefix(f"{name}.") for c in self.columns_ if c.part_of == name]
             form = (
-                form if form in ("pair", "answers") else _form_of(values.dropna(), form, reading.dates, notes)
+                form
+                if form in ("pair", "answers")
+                else _form_of(table[name].dropna(), form, reading.dates, notes)
             )
-            parts |= parts_of(values, form, answers)
+            parts |= parts_of(table[name], form, answers)
         for column in self.columns_:
             values = (parts if column.part_of else table).get(column.name)
             if values is None:
                 raise ValueError(
                     f"Column {column.part_of!r} has no dates as in training: {column.name!r} is missing."
                 )
-            read[column.name] = column.suited(values, absent, notes).read(values)
+            read[column.name] = column.suited(values, notes).read(values)
             if column.kind == "number" and values.notna().any() and read[column.name].isna().all():
                 word = str(values.dropna().iloc[0])
                 raise ValueError(f"Column {column.name!r} contains {word!r}, but was numeric in training.")

@@ -29,6 +29,7 @@ from fmviz.tables.cells import (
     quoted,
     shortened,
     some,
+    without,
     words_of,
 )
 from fmviz.tables.columns import NumberColumn, WordColumn
@@ -205,8 +206,7 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
         values = values.astype(values.cat.categories.dtype)
     values = cleaned(values)
     errors = values[values.map(is_error)]
-    absent = pd.to_numeric(pd.Series(column.absent, dtype="str"), errors="coerce").dropna()
-    known = values[~values.isin([*column.absent, *absent, *errors])].dropna()
+    known = without(values, [*column.absent, *errors]).dropna()
     counts = known.value_counts()
     column = _with_kind(replace(column, different=len(counts)), known, dates, len(values))
     note, hint = column.note, ""

@@ -14,7 +14,7 @@ from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.losses import Loss
 from fmviz.engine.target import Target
-from fmviz.tables.cells import are_codes, quoted, words_of
+from fmviz.tables.cells import are_codes, quoted, without, words_of
 from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, WordColumn, column_from_dict
 from fmviz.tables.kinds import Column, ascending, described, listed
 from fmviz.tables.scaling import Scaling
@@ -260,10 +260,8 @@ class TargetEncoding:
         if self.parts:
             return np.column_stack([part.encode(table, reading, notes) for part in self.parts])
         assert self.reader is not None
-        absent = () if reading is None else listed(reading.missing)
-        values = self.reader.suited(table[self.name], absent, [] if notes is None else notes).read(
-            table[self.name]
-        )
+        cells = without(table[self.name], listed(reading.missing if reading else ""))
+        values = self.reader.suited(cells, [] if notes is None else notes).read(cells)
         if self.task == "regression":
             numbers = values.to_numpy(dtype=np.float64)
             # Numbers without a logarithm count as missing.
