@@ -121,7 +121,8 @@ def _pattern(decimal: str, multiples: str) -> re.Pattern[str]:
         rf"(?P<digits>(?:{digits})(?:{point}\d*)?|{point}\d+)"
         rf"(?P<power>[eE][-+]?\d{{1,4}})?"
         rf"(?P<multiples>(?:{multiples})\.?(?![^\W\d_]))?(?P<plus>\+)?(?P<back>-)?"
-        rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}|(?![⁰¹²³⁴-⁹])[^\W\d_][^\d(){{}}<>=,;|*†‡§¶#^\[\]⁰¹⁴-⁹]{{0,15}})?"
+        rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}"
+        r"|(?![⁰¹²³⁴-⁹])[^\W\d_][^\d(){}<>=,;|*†‡§¶#^\[\]⁰¹⁴-⁹]{0,15})?"
         r"(?P<mark> *(?:[*†‡§¶#^⁰¹²³⁴-⁹]+|\[\w{1,3}\]|\([a-z*]\)))?(?P<close> *\))?"
     )
 

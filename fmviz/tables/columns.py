@@ -159,7 +159,9 @@ class FeatureColumn(ABC):
     missing : {"drop", "impute", "mark"}
         See `MISSING`.
     part_of : str
-        The column of dates, of two numbers or of several answers of which it is a part; empty otherwise.
+        The date column of which it is a part; empty otherwise.
+    split_from : str
+        The column of two numbers or several answers of which it is one; empty otherwise.
     absent : tuple of str
         Words that stand for missing values.
     """
@@ -168,7 +170,13 @@ class FeatureColumn(ABC):
     name: str
     missing: Missing = "drop"
     part_of: str = ""
+    split_from: str = ""
     absent: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """The table column that it reads."""
+        return self.part_of or self.split_from or self.name
 
     @property
     def labels(self) -> tuple[str, ...]:

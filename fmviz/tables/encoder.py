@@ -222,7 +222,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return the rule for missing values of a column or of a part of a date."""
         if self.missing is None or isinstance(self.missing, str):
             return self.missing or "mark"
-        return self.missing.get(reader.name, self.missing.get(reader.part_of, "mark"))
+        return self.missing.get(reader.name, self.missing.get(reader.origin, "mark"))
 
     def _readers(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
         """Yield the reader of a column, or of each part of a date, and its cells."""
@@ -252,9 +252,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ends = ", ".join(part.removeprefix(f"{name}.") for part in parts)
         self._say(f"Column {name!r} is a date and becomes {ends}." * (kind == "date"), form.sentence(name))
         for part, cells in parts.items():
-            number = is_number(cells)
-            reader = NumberColumn if number else partial(WordColumn, single=kind == "answers")
-            yield reader(name=part, part_of=name), cells
+            words = partial(WordColumn, single=kind == "answers")
+            whence: dict[str, Any] = {"part_of" if kind == "date" else "split_from": name}
+            yield (NumberColumn if is_number(cells) else words)(name=part, **whence), cells
 
     def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
         """Return the fitted column; None, with a sentence, if it has no features."""
@@ -359,27 +359,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         reading, notes = reading or Reading(), [] if notes is None else notes
         table = _frame(X, self.feature_names_in_.tolist())
-        names = (*self.dates_, *(column.name for column in self.columns_ if not column.part_of))
+        names = [column.origin for column in self.columns_]
         if missing := [name for name in names if name not in table]:
             others = {name.casefold(): name for name in table}
-            near = [others[word] for word in get_close_matches(missing[0].casefold(), others, 1)]
-            rename = f" If it is {near[0]!r}, rename that." if near else ""
+            near = get_close_matches(missing[0].casefold(), others, 1)
+            rename = "".join(f" If it is {others[name]!r}, rename that." for name in near)
             raise ValueError(f"The table lacks the column {missing[0]!r}.{rename}")
         table = table.apply(without, words=listed(reading.missing))
         read, parts = dict[str, pd.Series](), dict[str, pd.Series]()
         for name, form in self.dates_.items():
-            answers = [c.name.removeprefix(f"{name}.") for c in self.columns_ if c.part_of == name]
-            form = (
-                form
-                if form in ("pair", "answers")
-                else _form_of(table[name].dropna(), form, reading.dates, notes)
-            )
+            answers = [c.name.removeprefix(f"{name}.") for c in self.columns_ if c.origin == name]
+            form = _form_of(table[name].dropna(), form, reading.dates, notes)
             parts |= parts_of(table[name], form, answers)
         for column in self.columns_:
-            values = (parts if column.part_of else table).get(column.name)
+            values = (parts if column.origin in self.dates_ else table).get(column.name)
             if values is None:
                 raise ValueError(
-                    f"Column {column.part_of!r} has no dates as in training: {column.name!r} is missing."
+                    f"Column {column.origin!r} has no dates as in training: {column.name!r} is missing."
                 )
             read[column.name] = column.suited(values, notes).read(values)
             if column.kind == "number" and values.notna().any() and read[column.name].isna().all():
@@ -391,7 +387,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return sentences on imputed values in the result of `read`, and on unseen numbers and words."""
         notes, imputed = [], set()
         for column in self.columns_:
-            name, absent = column.part_of or column.name, int(read[column.name].isna().sum())
+            name, absent = column.origin, int(read[column.name].isna().sum())
             if absent and column.missing == "impute" and name not in imputed:
                 imputed.add(name)
                 instead = "its mean" if column.kind == "number" else "none of its levels"
@@ -456,9 +452,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder.feature_names_in_ = np.array(learned.names, dtype=object)
         encoder.n_features_in_ = len(learned.names)
         for column in encoder.columns_:
-            if column.part_of not in ("", *encoder.dates_):
+            if column.origin not in (column.name, *encoder.dates_):
                 raise ValueError(
-                    f"encoding.dates lacks {column.part_of!r}, of which {column.name!r} is a part"
+                    f"encoding.dates lacks {column.origin!r}, of which {column.name!r} is a part"
                 )
         return encoder
 
@@ -477,8 +473,8 @@ class _Learned:
 
 def _form_of(known: pd.Series, form: str, order: str, notes: list[str]) -> str:
     """Return the format that reads most dates, the one of training if it reads as many as another."""
-    lost = dates_of(known, form).isna().sum()
-    other = date_format(known, order) if lost or (order != "auto" and len(known)) else None
+    lost = dates_of(known, form).isna().sum() if form not in ("pair", "answers") else 0
+    other = date_format(known, order) if lost or (order != "auto" and form.startswith("%")) else None
     if other is None or other.form == form or dates_of(known, other.form).isna().sum() > lost:
         return form
     notes.append(f"Column {known.name!r}: dates in another format than in training ({known.iloc[0]}).")
@@ -487,9 +483,9 @@ def _form_of(known: pd.Series, form: str, order: str, notes: list[str]) -> str:
 
 def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
     """Return a table with named columns."""
-    if hasattr(X, "__arrow_c_stream__") and not isinstance(X, pd.DataFrame):
-        X, own = frame_of(X)
-        X.columns = pd.Index(own)
+    types = [type(dtype) for dtype in X.dtypes] if isinstance(X, pd.DataFrame) else [pd.ArrowDtype]
+    if pd.ArrowDtype in types and hasattr(X, "__arrow_c_stream__"):
+        X = frame_of(X.reset_index(drop=True) if isinstance(X, pd.DataFrame) else X)
     elif not isinstance(X, pd.DataFrame):
         # Strings would otherwise turn the numbers beside them into strings.
         X = np.array(X, dtype=object) if isinstance(X, list) else X
@@ -498,8 +494,6 @@ def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
         if len(names) != values.shape[1]:
             raise ValueError(f"X has {values.shape[1]} columns, but {len(names)} were fitted.")
         X = pd.DataFrame(values, columns=list(names)).infer_objects()
-    elif any(isinstance(dtype, pd.ArrowDtype) for dtype in X.dtypes):
-        X = pd.concat([_without_arrow(X.iloc[:, place]) for place in range(X.shape[1])], axis=1)
     words = [str(name) for name in X]
     if twice := [word for word, n in Counter(words).items() if n > 1]:
         raise ValueError(
@@ -509,14 +503,6 @@ def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
     return X.set_axis(
         [word if not names or word in names else " ".join(word.split()) for word in words], axis=1
     )
-
-
-def _without_arrow(values: pd.Series) -> pd.Series:
-    """Return a column of an Arrow type as one of numpy's types."""
-    if not isinstance(values.dtype, pd.ArrowDtype):
-        return values
-    frame, _ = frame_of({"": values.array.__arrow_array__()})
-    return frame.iloc[:, 0].set_axis(values.index).rename(values.name)
 
 
 def _rows(n: int) -> str:

@@ -6,6 +6,7 @@ import gzip
 import io
 import re
 import zlib
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -294,8 +295,8 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         within.check(name, columns=m, rows=n, cells=n * m)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         within.check(name, unfolded=sum(group.total_byte_size for group in groups))
-        table, names = frame_of(file.read())
-        if lost := [field.name for place, field in enumerate(schema) if place not in table]:
+        table = frame_of(file.read())
+        if lost := list((Counter(schema.names) - Counter(table)).elements()):
             notes.append(
                 f"{len(lost):,} columns of lists, structures or bytes, which are not single values, were "
                 f"dropped: {quoted(lost, 5)}."
@@ -305,7 +306,7 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
     except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
         said = " ".join(str(error).split())[:200].rstrip(".")
         raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None
-    names = named(names, notes)
+    names = named(list(table), notes)
     if len(names) < 2:
         raise ValueError(
             f"{name} has fewer than two columns of single values; a target and a feature are needed."

@@ -56,9 +56,8 @@ _MOMENT = re.compile(
     r"time|date|stamp|epoch|unix|zeit|datum|fecha|hora|heure|data|created|updated|(^|_)(ts|at|on)$", re.I
 )
 _NUMBERED = re.compile(r"[A-Za-z]+[-_ ]?\d+")
-_FEWEST_GROUPS = 10
-BLANK = "(blank)"
-"""The level of blank cells of a column that has only one word."""
+_FEWEST_GROUPS = 20
+_SAME = "It has the same value in all rows{}."
 _OWN = "It looks like an identifier: {} row has a {} of its own."
 
 
@@ -209,16 +208,15 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
     known = without(values, [*column.absent, *errors]).dropna()
     counts = known.value_counts()
     column = _with_kind(replace(column, different=len(counts)), known, dates, len(values))
-    note, hint = column.note, ""
-    if len(errors) and column.kind != "ignored":
-        cells = quoted([repr(word) for word in errors.unique()])
-        note += f" Errors of a spreadsheet count as missing: {cells} ({len(errors):,} cells)."
+    cells = f"{quoted([repr(word) for word in errors.unique()])} ({len(errors):,} cells)"
+    shown = bool(len(errors)) and column.kind != "ignored"
+    note = f"{column.note} {f'Errors of a spreadsheet count as missing: {cells}.' * shown}"
     numbered = all(map(_NUMBERED.fullmatch, map(str, counts.index))) or _IDENTIFIER.search(column.name)
-    if column.kind == "word" and numbered and len(known) >= 2 * len(counts) >= 2 * _FEWEST_GROUPS:
-        hint = (
-            f"Column {column.name!r} has {len(counts):,} values in {len(known):,} rows. If they are persons "
-            f"or things, {_option(column, '--group')} keeps the rows of each on one side of every split."
-        )
+    groups = column.kind == "word" and numbered and len(known) >= 2 * len(counts) >= _FEWEST_GROUPS
+    hint = (
+        f"Column {column.name!r} has {len(counts):,} values in {len(known):,} rows. If they are persons or "
+        f"things, {_option(column, '--group')} keeps the rows of each on one side of every split."
+    )
     words = words_of(counts.index[:_CLASSES].to_series()) if len(counts) <= 4 * _CLASSES else ()
     levels = tuple(dict.fromkeys(column.merged.get(word, word) for word in words))
     filled = bool(column.blank) or column.kind == "answers"
@@ -229,7 +227,7 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
         examples=" · ".join(shortened(word, 30) for word in words_of(known.drop_duplicates().head(4))),
         levels=column.order or ascending(levels) or (*levels, *filter(None, [column.blank])),
         note=note.strip(),
-        hint=hint,
+        hint=hint if groups else "",
     )
 
 
@@ -250,14 +248,10 @@ def _of_ticks(column: Column, known: pd.Series, n: int) -> Column:
     """Return a column with a single word, which is filled or blank, or one without differing values."""
     words = [word for word in words_of(known.drop_duplicates()) if word not in column.merged]
     if not 1 < len(known) < n - 1:
-        return replace(column, note=_same(len(known) < n) if words else "It has no values.")
-    leaves = f"{_option(column, '--ignore')} leaves it out."
-    note = f"Filled with {words[0]!r} or blank, which are yes and no; {leaves}"
-    return replace(column, kind="yes_no", blank=BLANK, note=note)
-
-
-def _same(missing: bool) -> str:
-    return f"It has the same value in all rows{' that have one' if missing else ''}."
+        note = _SAME.format(" that have one" if len(known) < n else "")
+        return replace(column, note=note if words else "It has no values.")
+    note = f"Filled with {words[0]!r} or blank, which are yes and no; {_option(column, '--ignore')} "
+    return replace(column, kind="yes_no", blank="(blank)", note=f"{note}leaves it out.")
 
 
 def _option(column: Column, option: str, kind: str = "") -> str:
@@ -306,8 +300,7 @@ def _of_written_numbers(column: Column, known: pd.Series) -> Column | None:
 def _of_several(column: Column, known: pd.Series) -> Column | None:
     """Return a column with two numbers or several answers a cell, None if it has neither."""
     words, as_words = list(map(str, known.unique())), f"{_option(column, '--words')} reads each as a word."
-    coded = _IDENTIFIER.search(column.name) or _CODE.search(column.name)
-    if sign := "" if coded else sign_of_pairs(words):
+    if (sign := sign_of_pairs(words)) and not (_IDENTIFIER.search(column.name) or _CODE.search(column.name)):
         ranges, unread = are_ranges(words), known[parts_of(known, "pair").popitem()[1].isna()]
         if ranges and len(words) <= min(_CLASSES, len(known) / 5):
             ends = f"{_option(column, '--use', '=pair')} reads their ends as two numbers."
@@ -334,7 +327,7 @@ def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column
         )
     n, different = numbers.size, np.unique(numbers)
     if different.size < 2:
-        return replace(column, note=_same(True))
+        return replace(column, note=_SAME.format(" that have one"))
     if set(different.tolist()) == {0.0, 1.0}:
         return replace(column, kind="yes_no")
     integral = bool((numbers == np.round(numbers)).all())

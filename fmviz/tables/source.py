@@ -161,16 +161,14 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
     return list(names)
 
 
-def frame_of(arrow: Any) -> tuple[pd.DataFrame, list[str]]:
-    """Return the columns of single values of an Arrow table, by their places, and their names."""
+def frame_of(arrow: Any) -> pd.DataFrame:
+    """Return the columns of single values of an Arrow table."""
     import pyarrow as pa
 
     table = pa.table(arrow)
-    plain = {
-        place: column for place, each in enumerate(table.columns) if (column := _plain(each)) is not None
-    }
+    plain = {n: column for n, each in enumerate(table.columns) if (column := _plain(each)) is not None}
     frame = pa.table(list(plain.values()), list(map(str, plain))).to_pandas(deduplicate_objects=False)
-    return frame.set_axis(list(plain), axis=1), [table.schema.names[place] for place in plain]
+    return frame.set_axis([table.schema.names[n] for n in plain], axis=1)
 
 
 def _plain(column: Any) -> Any:
