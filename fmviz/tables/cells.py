@@ -138,7 +138,7 @@ _MOST_CODES = 12
 
 def is_long(word: str) -> bool:
     """Return whether a whole number beyond 2⁵³ loses digits as a floating-point number."""
-    digits = word.lstrip("+-0")
+    digits = word.lstrip("+-0") if len(word) > 15 else ""
     return digits.isdecimal() and len(digits.rstrip("0")) > 15 and int(digits) > 2**53
 
 
@@ -187,9 +187,13 @@ _HABITS = {
     "plus": "without a trailing +",
     "bound": "with < 1 as half of 1",
     "mark": "without marks such as * behind them",
+    # Habits that are no groups of `_pattern`:
     "duration": "from durations",
     "minutes": "with minutes and seconds around a single colon",
 }
+
+
+_WRITTEN = ("parentheses", "multiples", "blanks", "plus", "bound", "mark")
 
 
 def _number(word: str, decimal: str, letters: str = "[kKMB]|") -> tuple[float, str, tuple[str, ...]] | None:
@@ -206,7 +210,7 @@ def _number(word: str, decimal: str, letters: str = "[kKMB]|") -> tuple[float, s
     minus = bool(match["parentheses"]) != ("-" in (match["sign"], match["second"], match["back"]))
     value = float(digits + (match["power"] or "")) * multiple * half
     unit = match["before"] or (match["after"] or "").strip().rstrip(".")
-    habits = tuple(habit for habit, written in match.groupdict().items() if written and habit in _HABITS)
+    habits = tuple(habit for habit in _WRITTEN if match[habit])
     return None if is_long(digits) else (-value if minus else value, unit, habits)
 
 
@@ -301,7 +305,10 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     if sum(_number(word, decimal) is not None for word in sample) < 0.5 * len(sample) - 1:
         return None
     letters = "[kKMB]|" if _has_multiples(words) else ""
-    read = {word: number for word in words if (number := _number(word, decimal, letters)) is not None}
+    # Plain numbers need no pattern, which is slow.
+    plain = pd.to_numeric(pd.Series(words if decimal == "point" else [], dtype="str"), errors="coerce")
+    plain = {word: (value, "", ()) for word, value in zip(words, plain, strict=False) if np.isfinite(value)}
+    read = {word: own for word in words if (own := plain.get(word) or _number(word, decimal, letters))}
     habits = {habit for *_, own in read.values() for habit in own}
     if "duration" in habits:
         read = {word: span for word in words if (span := _duration(word))}
@@ -325,14 +332,15 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
 
 def _has_multiples(words: Collection[str]) -> bool:
     """Return whether K, M and B are multiples: with a currency, a decimal or two magnitudes, and no other."""
-    such = [word for word in words if _LETTERED.fullmatch(word)]
+    such = [word for word in words if word[-1:].isalpha() and _LETTERED.fullmatch(word)]
     letters = {word[-1].upper() for word in such}
     return letters <= {*"KMB"} and (len(letters) != 1 or any(re.search(f"[.,]|{_CURRENCY}", w) for w in such))
 
 
 def are_codes(words: Collection[str]) -> bool:
     """Return whether words that could be numbers are codes, such as 00501, 5B, or 1E5 alone."""
-    such = [word for word in words if _LETTERED.fullmatch(word) and not re.search("[.,]", word)]
+    such = [word for word in words if word[-1:].isalpha() and _LETTERED.fullmatch(word)]
+    such = [word for word in such if not re.search("[.,]", word)]
     few = bool(such) and (len(such) < len(words) or len(words) <= _MOST_CODES)
     zeros = any(re.match(r"[^\d+-]*0\d+(?![\d.,:])", word) for word in words)
     return zeros or all(re.fullmatch(r"\d+[eE]\d+", w) for w in words) or (few and not _has_multiples(words))

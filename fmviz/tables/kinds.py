@@ -204,8 +204,8 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
         column = replace(column, order=tuple(order) if values.cat.ordered else ())
         values = values.astype(values.cat.categories.dtype)
     values = cleaned(values)
-    errors = values[values.map(is_error)]
-    known = without(values, [*column.absent, *errors]).dropna()
+    errors = values[values.isin(list(filter(is_error, values.unique())))]
+    known = without(values, [*column.absent, *errors.unique()]).dropna()
     counts = known.value_counts()
     column = _with_kind(replace(column, different=len(counts)), known, dates, len(values))
     cells = f"{quoted([repr(word) for word in errors.unique()])} ({len(errors):,} cells)"
@@ -240,8 +240,8 @@ def _with_kind(column: Column, known: pd.Series, dates: str, n: int) -> Column:
         return replace(_of_words(column, known), note=f"Categories in the order {quoted(column.order)}.")
     if pd.api.types.is_bool_dtype(known):
         return replace(column, kind="yes_no")
-    tried = (_of_dates(column, known, dates), _of_written_numbers(column, known), _of_several(column, known))
-    return next(filter(None, tried), None) or _of_words(column, known)
+    read = _of_dates(column, known, dates) or _of_written_numbers(column, known)
+    return read or _of_several(column, known) or _of_words(column, known)
 
 
 def _of_ticks(column: Column, known: pd.Series, n: int) -> Column:

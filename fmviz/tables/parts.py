@@ -17,6 +17,7 @@ _PAIR = re.compile(
     rf"(?P<sign> (?=[-+]\d)| ?(?:[^\w\s.+]|[xX]) ?| [^\W\d_]{{2,4}} | )[$€£]?"
     rf"(?P<second>{_NUMBER})(?: ?(?P<after>[^\W\d_][^\W\d_²³/.]*|[%\"″€$£]))?[)\]]?"
 )
+_MOST_CELLS = 5_000
 _RANGE = ("-", "–", "—", "…", "to", "bis", "à", "a")
 
 
@@ -38,7 +39,7 @@ def are_ranges(words: Collection[str]) -> bool:
 
 def answers_in(values: pd.Series) -> tuple[str, list[str]]:
     """Return the separator of several answers a cell, and the answers by frequency; or "" and []."""
-    counts = values.value_counts().rename(str)
+    counts = values.value_counts().head(_MOST_CELLS).rename(str)
     for separator in ";|,/":
         # The answers of every different cell, the number of its cells, and the number of its rows.
         each = [_WITHIN.sub("", word).split(separator) for word in counts.index]
