@@ -13,9 +13,9 @@ from fmviz.tables.limits import MOST_LEVELS
 
 _NUMBER = r"[-+]?(?:\d+(?:[.,]\d+)?|[.,]\d+)"
 _PAIR = re.compile(
-    rf"[(\[]?[$€£]?(?P<first>{_NUMBER})(?: ?(?P<unit>[^\W\d_]{{1,4}})\.?)??"
+    rf"^[(\[]?[$€£]?(?P<first>{_NUMBER})(?: ?(?P<unit>[^\W\d_]{{1,4}})\.?)??"
     rf"(?P<sign> (?=[-+]\d)| ?(?:[^\w\s.+]|[xX]) ?| [^\W\d_]{{2,4}} | )[$€£]?"
-    rf"(?P<second>{_NUMBER})(?: ?(?P<after>[^\W\d_][^\W\d_²³/.]*|[%\"″€$£]))?[)\]]?"
+    rf"(?P<second>{_NUMBER})(?: ?(?P<after>[^\W\d_][^\W\d_²³/.]*|[%\"″€$£]))?[)\]]?$"
 )
 _MOST_CELLS = 5_000
 _RANGE = ("-", "–", "—", "…", "to", "bis", "à", "a")
