@@ -236,14 +236,13 @@ def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
 
 def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
     """Parse unique words."""
-    habits = notation.habits
     plain = pd.Series(
         ["" if notation.decimal == "comma" or is_long(word) else word for word in words], dtype="str"
     )
     numbers = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, copy=True)
     for place in np.flatnonzero(np.isnan(numbers)).tolist():
-        read = _number(words[place], notation.decimal, "[kKMB]|" if "multiples" in habits else "")
-        value, unit, _ = _duration(words[place], habits) or read or (np.nan, "", ())
+        read = _number(words[place], notation.decimal, "[kKMB]|" if "multiples" in notation.habits else "")
+        value, unit, _ = _duration(words[place], notation.habits) or read or (np.nan, "", ())
         if _singular(unit) in ("", _singular(notation.unit)):
             numbers[place] = value
     return numbers
@@ -265,8 +264,7 @@ def _duration(word: str, habits: str = "duration") -> tuple[float, str, tuple[st
     if match is None or "duration" not in habits or not re.search(r"\d ?[^\W\d_]|\d:", word):
         return None
     d, h, m, s = (float((part or "0").replace(",", ".")) for part in match.group("d", "h", "m", "s"))
-    if "minutes" in habits and word.count(":") == 1 and not d:
-        h, m, s = 0.0, h, m
+    h, m, s = (0.0, h, m) if "minutes" in habits and word.count(":") == 1 and not d else (h, m, s)
     return (-1.0 if match["minus"] else 1.0) * (24 * d + h + m / 60 + s / 3600), "hours", ("duration",)
 
 

@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -270,8 +269,8 @@ def _of_dates(column: Column, known: pd.Series, dates: str) -> Column | None:
         numbers = f"{_option(column, '--use', '=number')} reads numbers."
         note = f"Read as times since 1970, in UTC ({dates_of(known, UNIX).iloc[0]}); {numbers} {note}".strip()
     question, option = form.question(column.name)
-    about: dict[str, Any] = {"missing": lost, "dates": form, "question": question, "option": option}
-    return replace(column, kind="date", note=note, **about)
+    column = replace(column, kind="date", note=note, missing=lost)
+    return replace(column, dates=form, question=question, option=option)
 
 
 def _of_written_numbers(column: Column, known: pd.Series) -> Column | None:
@@ -303,8 +302,8 @@ def _of_several(column: Column, known: pd.Series) -> Column | None:
     if (sign := sign_of_pairs(words)) and not (_IDENTIFIER.search(column.name) or _CODE.search(column.name)):
         ranges, unread = are_ranges(words), known[parts_of(known, "pair").popitem()[1].isna()]
         if ranges and len(words) <= min(_CLASSES, len(known) / 5):
-            ends = f"{_option(column, '--use', '=pair')} reads their ends as two numbers."
-            return replace(column, kind="word", note=f"Ranges such as {words[0]!r} are categories; {ends}")
+            note = f"Ranges such as {words[0]!r} are categories; {_option(column, '--use', '=pair')} "
+            return replace(column, kind="word", note=f"{note}reads their ends as two numbers.")
         what = "ranges, as their two ends" if ranges else f"two numbers around {sign!r}"
         note = f"Read as {what} ({known.drop(unread.index).iloc[0]!r}); {as_words}"
         note += f" Other cells, such as {unread.iloc[0]!r}, count as missing." if len(unread) else ""
