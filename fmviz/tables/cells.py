@@ -24,12 +24,14 @@ NOTHING = ("NaN", "nan", "-nan", "-NaN", "#N/A", "#NA", "<NA>", "NULL", "null", 
 PERHAPS = ("None", "NA", "N/A", "n/a", "none", "na")
 """Missing values in numeric columns; words in columns of words if they repeat."""
 
-_ERROR = re.compile(r"#[¡¿]?[^\W\d_][^\W_]*(/\w+)?[!?]|#(N/\w+|NV|NA|GETTING_DATA)|#{3,}|Err:\d{3}|Error!")
+_ERROR = re.compile(
+    r"#[¡¿]?[^\W\d_][^\W_]*(/\w+)?[!?]|#(N/\w+|NV|NA|DIV/0|GETTING_DATA)|#{3,}|Err:\d{3}|Error!", re.I
+)
 
 
 def is_error(word: Any) -> bool:
     """Return whether a cell is an error of a spreadsheet in any language, such as #REF! or #¿NOMBRE?."""
-    return isinstance(word, str) and (word[:1] == "#" or word[:1] == "E") and bool(_ERROR.fullmatch(word))
+    return isinstance(word, str) and word[:1] in "#Ee" and bool(_ERROR.fullmatch(word))
 
 
 _SAMPLE = 500
@@ -132,7 +134,7 @@ _PATTERNS = {
     for decimal, letters in product(("point", "comma"), ("", "[kKMB]|"))
 }
 # A number with a letter of its own, such as 5B or 19M, which may be a class or a multiple.
-_LETTERED = re.compile(r".*\d[A-Zk]")
+_LETTERED = re.compile(r".*\d[A-Zabcefijknopqruvwxyz]")
 _MOST_CODES = 12
 
 
@@ -264,7 +266,9 @@ def _duration(word: str, habits: str = "duration") -> tuple[float, str, tuple[st
     if match is None or "duration" not in habits or not re.search(r"\d ?[^\W\d_]|\d:", word):
         return None
     d, h, m, s = (float((part or "0").replace(",", ".")) for part in match.group("d", "h", "m", "s"))
-    h, m, s = (0.0, h, m) if "minutes" in habits and word.count(":") == 1 and not d else (h, m, s)
+    # 59:17 beside 1:05:30, and 59:17.5.
+    short = word.count(":") == 1 and not d and ("minutes" in habits or not match["m"])
+    h, m, s = (0.0, h, m + s) if short else (h, m, s)
     return (-1.0 if match["minus"] else 1.0) * (24 * d + h + m / 60 + s / 3600), "hours", ("duration",)
 
 
@@ -298,7 +302,9 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     counts = values.value_counts().rename(str)
     words = counts.index.tolist()
     proofs = decimal_signs(words)
-    decimal = next(iter(proofs)) if len(proofs) == 1 else usual
+    # Without a sign, there is none to state.
+    unsigned = not any("," in word or "." in word for word in words)
+    decimal = next(iter(proofs)) if len(proofs) == 1 else "point" if unsigned else usual
     sample = some(words)
     if sum(_number(word, decimal) is not None for word in sample) < 0.5 * len(sample) - 1:
         return None
@@ -331,7 +337,7 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
 def _has_multiples(words: Collection[str]) -> bool:
     """Return whether K, M and B are multiples: with a currency, a decimal or two magnitudes, and no other."""
     such = [word for word in words if word[-1:].isalpha() and _LETTERED.fullmatch(word)]
-    letters = {word[-1].upper() for word in such}
+    letters = {word[-1].replace("k", "K") for word in such}
     return letters <= {*"KMB"} and (len(letters) != 1 or any(re.search(f"[.,]|{_CURRENCY}", w) for w in such))
 
 

@@ -52,7 +52,9 @@ _TARGET = re.compile(
 )
 # Unix times are recognized by name: their numbers may be anything.
 _MOMENT = re.compile(
-    r"time|date|stamp|epoch|unix|zeit|datum|fecha|hora|heure|data|created|updated|(^|_)(ts|at|on)$", re.I
+    r"time|date|stamp|epoch|unix|zeit|datum|fecha|hora|heure|horodat|tiempo|tempo|temps|tijd|czas|when|since"
+    r"|created|modified|joined|seen|(^|_)(data|ts|at|on)$|(?-i:[a-z]At$)",
+    re.I,
 )
 _NUMBERED = re.compile(r"[A-Za-z]+[-_ ]?\d+")
 _FEWEST_GROUPS = 20

@@ -14,7 +14,7 @@ from fmviz.tables.limits import MOST_LEVELS
 _NUMBER = r"[-+]?(?:\d+(?:[.,]\d+)?|[.,]\d+)"
 _PAIR = re.compile(
     rf"^[(\[]?[$€£]?(?P<first>{_NUMBER})(?: ?(?P<unit>[^\W\d_]{{1,4}})\.?)??"
-    rf"(?P<sign> (?=[-+]\d)| ?(?:[^\w\s.+]|[xX]) ?| [^\W\d_]{{2,4}} | )[$€£]?"
+    rf"(?P<sign> (?=[-+]\d)| ?(?:[^\w\s.+]|[_xX]) ?| [^\W\d_]{{2,4}} | )[$€£]?"
     rf"(?P<second>{_NUMBER})(?: ?(?P<after>[^\W\d_][^\W\d_²³/.]*|[%\"″€$£]))?[)\]]?$"
 )
 _MOST_CELLS = 5_000
