@@ -294,7 +294,8 @@ class NumberColumn(FeatureColumn):
         if better or not {*read.habits.split()} <= {*self.notation.habits.split()}:
             odd = cells[~cells.isin([read.missing])].map(str)
             cell = max(odd[other.read(odd).notna()], key=lambda cell: re.search(r"^-?\d+$", cell) is None)
-            units = f" In training, the unit was {self.notation.unit!r}." * (read.unit != self.notation.unit)
+            unit = f"the unit {self.notation.unit!r}" if self.notation.unit else "no unit"
+            units = f" In training, they had {unit}." * (read.unit != self.notation.unit)
             plain = f"Read as numbers with a decimal {read.decimal} ({cell!r})."
             notes.append(f"Column {self.name!r}: {read.sentence(cell) or plain}{units}")
         return other if better else self

@@ -176,16 +176,16 @@ def _plain(column: Any) -> Any:
     import pyarrow as pa
     import pyarrow.types as of
 
-    kind = column.type
+    kind, moment = column.type, pa.timestamp("us")
     if of.is_dictionary(kind):
         return column if kind.ordered else _plain(column.cast(kind.value_type))
-    if of.is_decimal(kind) or of.is_float16(kind):
-        return column.cast(pa.float64(), safe=False)
-    if of.is_timestamp(kind) or of.is_date(kind):
-        return column.cast(pa.timestamp("us"), safe=False)
-    if of.is_time(kind) or of.is_duration(kind):
-        return column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
-    if of.is_string_view(kind):
-        return column.cast(pa.large_string())
+    others = (
+        *((of.is_decimal, pa.float64()), (of.is_float16, pa.float64()), (of.is_string_view, pa.string())),
+        *((of.is_timestamp, moment), (of.is_date, moment)),
+        *((of.is_time64, pa.int64()), (of.is_duration, pa.int64()), (of.is_time32, pa.int32())),
+    )
+    other = next((other for is_kind, other in others if is_kind(kind)), None)
     plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
+    if other is not None:
+        return column.cast(other, safe=False)
     return column if any(is_plain(kind) for is_plain in plain) else None
