@@ -140,7 +140,7 @@ _MOST_CODES = 12
 
 def is_long(word: str) -> bool:
     """Return whether a whole number beyond 2⁵³ loses digits as a floating-point number."""
-    digits = word.lstrip("+-0") if len(word) > 15 else ""
+    digits = word.lstrip("+-0")
     return digits.isdecimal() and len(digits.rstrip("0")) > 15 and int(digits) > 2**53
 
 
@@ -239,7 +239,8 @@ def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
 def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
     """Parse unique words."""
     plain = pd.Series(
-        ["" if notation.decimal == "comma" or is_long(word) else word for word in words], dtype="str"
+        ["" if notation.decimal == "comma" or (len(word) > 15 and is_long(word)) else word for word in words],
+        dtype="str",
     )
     numbers = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, copy=True)
     for place in np.flatnonzero(np.isnan(numbers)).tolist():
@@ -319,7 +320,12 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
         # Beside 1:05:30, 59:17 has minutes and seconds.
         habits |= {"minutes"} if {1, 2} <= {word.count(":") for word in read} else set()
     units = list(dict.fromkeys(unit for _, unit, _ in read.values() if unit))
-    if not read or any(map(is_long, words)) or are_codes(read) or len(set(map(_singular, units))) > 1:
+    if (
+        not read
+        or any(len(word) > 15 and is_long(word) for word in words)
+        or are_codes(read)
+        or len(set(map(_singular, units))) > 1
+    ):
         return None
     stray = counts.drop(list(read))
     # A single repeated word stands for missing values.
@@ -459,9 +465,11 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
     # With a single digit behind a colon, they are two numbers; beyond 24 hours, durations.
     if any(re.fullmatch(r"\d+:\d|(2[4-9]|[3-9]\d|\d{3,}):\d\d.*", word) for word in words):
         return None
-    clock = list(map(_clock, words))
-    few = clock[:: max(1, len(clock) // 10)]
+    few = list(map(_clock, words[:: max(1, len(words) // 10)]))
     likely = [form for form in _FORMS if 2 * sum(_is_date(word, form) for word in few) > len(few)]
+    if not likely and _parsed_dates(few, "ISO").isna().all():
+        return None
+    clock = list(map(_clock, words))
     shares = {form: _parsed_dates(clock, form).notna().mean() for form in (*likely, "ISO")}
     best = max(shares.values())
     if best <= 1 - STRAY:
