@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = SavedModel.load(place / "model.npz" if place.is_dir() else place)
     read = arguments.read if model.base == "auto" else [f"base={model.base}", *arguments.read]
     source, name = read_source(arguments.data, read, arguments.no_limits)
-    scores, notes = model.scores(_features(source, model, name))
+    scores, notes = model.scores(_features(source, model, name), source.reading)
     columns = model.target.in_columns(model.decoded(scores), model.probability(scores))
     table = pd.DataFrame(columns).rename(columns=defused).map(defused)
     table.insert(0, "row", np.arange(1, len(table) + 1))
@@ -83,10 +83,13 @@ def _judged(source: Source, model: SavedModel, scores: np.ndarray) -> list[str]:
     from fmviz.metrics import METRICS, Predictions, measured
 
     target = model.target
-    if source.table is None or not all(name in source.table for name in target.names):
+    table = source.columns
+    # Targets of fits to other features than a file's have no reader.
+    readable = target.parts or target.reader is not None
+    if not readable or not all(name in table for name in target.names):
         return []
-    notes = target.unknown(source.table)
-    y = target.encode(source.table)
+    notes = target.unknown(table)
+    y = target.encode(table, source.reading, notes)
     known = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
     known &= ~np.isnan(scores.reshape(len(y), -1)).any(axis=1)
     if not known.any():

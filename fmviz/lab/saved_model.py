@@ -208,17 +208,18 @@ class SavedModel:
             return self.averaged.scores(X)
         return self.model.scores(Design(X), self.parameters)
 
-    def scores(self, data: Any) -> tuple[np.ndarray, list[str]]:
+    def scores(self, data: Any, reading: Reading | None = None) -> tuple[np.ndarray, list[str]]:
         """Return scores, shape (N,) or (N, m), NaN in rows with a missing value, and notes on the rows.
 
-        The score of a regression is the encoded target, or the logarithm of its mean. For two classes the
+        The options of reading apply to the cells of a table, such as words for missing values. The score of a
+        regression is the encoded target, or the logarithm of its mean. For two classes the
         sign of the score is the class, and under the logistic loss 1/(1 + exp(−score)) is the probability of
         the second. More classes have one score each.
         """
         if self.encoder is None:
             return self._scored(data), []
         table = data.drop(columns=[*self.target.names], errors="ignore")
-        encoded = applied(Source(Reading(), table), self.target, self.encoder)
+        encoded = applied(Source(reading or Reading(), table), self.target, self.encoder)
         scores = self._scored(encoded.X)
         all_scores = np.full((len(data), *scores.shape[1:]), np.nan)
         all_scores[encoded.rows] = scores

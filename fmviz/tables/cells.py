@@ -21,6 +21,18 @@ STRAY = 0.05
 
 NOTHING = ("NaN", "nan", "-nan", "-NaN", "#N/A", "#NA", "<NA>", "NULL", "null", "#N/A N/A")
 """Words that are missing values in every column."""
+PERHAPS = ("None", "NA", "N/A", "n/a", "none", "na")
+"""Missing values in numeric columns; words in columns of words if they repeat."""
+
+_ERROR = re.compile(
+    r"#[¡¿]?[^\W\d_][^\W_]*(/\w+)?[!?]|#(N/\w+|NV|NA|DIV/0|GETTING_DATA)|#{3,}|Err:\d{3}|Error!", re.I
+)
+
+
+def is_error(word: Any) -> bool:
+    """Return whether a cell is an error of a spreadsheet in any language, such as #REF! or #¿NOMBRE?."""
+    return isinstance(word, str) and word[:1] in "#Ee" and bool(_ERROR.fullmatch(word))
+
 
 _SAMPLE = 500
 
@@ -60,6 +72,12 @@ def cleaned(values: pd.Series) -> pd.Series:
     return pd.Series(words, index=values.index, name=values.name, dtype=object)
 
 
+def without(values: pd.Series, words: Sequence[str]) -> pd.Series:
+    """Return values, missing where they are among some words, or numbers written so."""
+    numbers = pd.to_numeric(pd.Series(words, dtype="str"), errors="coerce").dropna()
+    return values.mask(values.isin([*words, *numbers])) if len(words) else values
+
+
 def in_one_case(words: Collection[str]) -> dict[str, str]:
     """Map words to the most frequent spelling that differs only in case."""
     counts = Counter(words)
@@ -86,31 +104,44 @@ def quoted(words: Collection[str], most: int = 4) -> str:
 
 # ----------------------------------------------------------------------------------------------- numbers
 
-_GROUP = "[ \u00a0\u202f'’]"
-_SIGNS = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " "})
+_GROUP = r"[\s'’]"
+_SIGNS = str.maketrans({"−": "-", "–": "-"})
 _CURRENCY = (
     r"(?:US|AU|CA|NZ|HK|R)?\$|[€£¥₹₽₩₺₴฿]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|Rs)\.?"
 )
 _MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}
 
 
-def _pattern(decimal: str) -> re.Pattern[str]:
+def _pattern(decimal: str, multiples: str) -> re.Pattern[str]:
     point, divider = (",", r"\.") if decimal == "comma" else (r"\.", ",")
     # Indian grouping: 62,74,817.
-    digits = (
-        rf"\d{{1,3}}(?:{divider}\d{{2,3}})*{divider}\d{{3}}(?!\d)|\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)|\d+"
-    )
+    grouped = rf"\d{{1,3}}(?:{divider}\d{{2,3}})*{divider}\d{{3}}(?!\d)"
+    digits = rf"{grouped}|(?P<blanks>\d{{1,3}}(?:{_GROUP}\d{{3}})+)(?!\d)|\d+"
     return re.compile(
         rf"(?P<parentheses>\()? *(?P<bound>[<>]=?|[≤≥~≈])? *(?P<sign>[-+])? *"
         rf"(?:(?P<before>{_CURRENCY}) *(?P<second>[-+])?)? *"
         rf"(?P<digits>(?:{digits})(?:{point}\d*)?|{point}\d+)"
         rf"(?P<power>[eE][-+]?\d{{1,4}})?"
-        rf"(?P<multiples>(?:[kKMB]|mn|bn| ?Mio| ?Mrd)\.?(?![^\W\d_]))?(?P<plus>\+)?(?P<back>-)?"
-        rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}|[^\W\d_][^\d(){{}}<>=,;|]{{0,15}})?(?P<close> *\))?"
+        rf"(?P<multiples>(?:{multiples})\.?(?![^\W\d_]))?(?P<plus>\+)?(?P<back>-)?"
+        rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}"
+        r"|(?![⁰¹²³⁴-⁹])[^\W\d_][^\d(){}<>=,;|*†‡§¶#^\[\]⁰¹⁴-⁹]{0,15})?"
+        r"(?P<mark> *(?:[*†‡§¶#^⁰¹²³⁴-⁹]+|\[\w{1,3}\]|\([a-z*]\)))?(?P<close> *\))?"
     )
 
 
-_PATTERNS = {decimal: _pattern(decimal) for decimal in ("point", "comma")}
+_PATTERNS = {
+    (decimal, letters): _pattern(decimal, f"{letters}mn|bn| ?Mio| ?Mrd")
+    for decimal, letters in product(("point", "comma"), ("", "[kKMB]|"))
+}
+# A number with a letter of its own, such as 5B or 19M, which may be a class or a multiple.
+_LETTERED = re.compile(r".*\d[A-Zabcefijknopqruvwxyz]")
+_MOST_CODES = 12
+
+
+def is_long(word: str) -> bool:
+    """Return whether a whole number beyond 2⁵³ loses digits as a floating-point number."""
+    digits = word.lstrip("+-0")
+    return digits.isdecimal() and len(digits.rstrip("0")) > 15 and int(digits) > 2**53
 
 
 @dataclass(frozen=True)
@@ -126,7 +157,7 @@ class Notation:
     missing : str
         A word that stands for a missing value; empty if there is none.
     habits : str
-        Other conventions, separated by blanks: "parentheses", "multiples", "plus", "bound".
+        Other conventions, the keys of `_HABITS`, separated by blanks.
     ambiguous : str
         A cell that is a different number with the other decimal sign; empty if there is none.
     """
@@ -154,28 +185,40 @@ class Notation:
 _HABITS = {
     "parentheses": "with parentheses for minus",
     "multiples": "with K, M and B for thousands, millions and billions",
+    "blanks": "with blanks or apostrophes between thousands",
     "plus": "without a trailing +",
     "bound": "with < 1 as half of 1",
+    "mark": "without marks such as * behind them",
+    # Habits that are no groups of `_pattern`:
+    "duration": "from durations",
+    "minutes": "with minutes and seconds around a single colon",
 }
 
 
-def _number(word: str, decimal: str) -> tuple[float, str, tuple[str, ...]] | None:
-    """Return the number in a cell, its unit, and its conventions; None if it is not a number."""
-    match = _PATTERNS[decimal].fullmatch(word.translate(_SIGNS).strip())
+_WRITTEN = ("parentheses", "multiples", "blanks", "plus", "bound", "mark")
+
+
+def _number(word: str, decimal: str, letters: str = "[kKMB]|") -> tuple[float, str, tuple[str, ...]] | None:
+    """Return the number in a cell, its unit, and its conventions; None if it is not a number.
+
+    With empty `letters`, K, M and B are units instead of multiples.
+    """
+    match = _PATTERNS[decimal, letters].fullmatch(" ".join(word.translate(_SIGNS).split()))
     if match is None or bool(match["parentheses"]) != bool(match["close"]):
-        return None
-    digits = re.sub(r"[ '’.]" if decimal == "comma" else r"[ '’,]", "", match["digits"]).replace(",", ".")
+        return _duration(word) if re.search(r"\d\D+\d", word) else None
+    digits = re.sub(r"[\s'’.]" if decimal == "comma" else r"[\s'’,]", "", match["digits"]).replace(",", ".")
     multiple = _MULTIPLES[(match["multiples"] or "").strip(" .")]
     half = 0.5 if (match["bound"] or ">")[0] in "<≤" else 1.0
     minus = bool(match["parentheses"]) != ("-" in (match["sign"], match["second"], match["back"]))
     value = float(digits + (match["power"] or "")) * multiple * half
     unit = match["before"] or (match["after"] or "").strip().rstrip(".")
-    return -value if minus else value, unit, tuple(habit for habit in _HABITS if match[habit])
+    habits = tuple(habit for habit in _WRITTEN if match[habit])
+    return None if is_long(digits) else (-value if minus else value, unit, habits)
 
 
 def is_written_number(word: str) -> bool:
     """Return whether a cell is a number, with a decimal point or a decimal comma."""
-    return any(_number(word, decimal) is not None for decimal in _PATTERNS)
+    return any(_number(word, decimal) is not None for decimal in ("point", "comma"))
 
 
 def _singular(unit: str) -> str:
@@ -195,13 +238,39 @@ def numbers_of(values: pd.Series, notation: Notation) -> np.ndarray:
 
 def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
     """Parse unique words."""
-    plain = pd.Series(words if notation.decimal == "point" else [""] * len(words), dtype="str")
+    plain = pd.Series(
+        ["" if notation.decimal == "comma" or (len(word) > 15 and is_long(word)) else word for word in words],
+        dtype="str",
+    )
     numbers = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, copy=True)
     for place in np.flatnonzero(np.isnan(numbers)).tolist():
-        value, unit, _ = _number(words[place], notation.decimal) or (np.nan, "", ())
+        read = _number(words[place], notation.decimal, "[kKMB]|" if "multiples" in notation.habits else "")
+        value, unit, _ = _duration(words[place], notation.habits) or read or (np.nan, "", ())
         if _singular(unit) in ("", _singular(notation.unit)):
             numbers[place] = value
     return numbers
+
+
+_DURATION = re.compile(
+    r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?)?"
+    r"(?:(?P<h>\d+)(?::(?=\d\d)"
+    r"| ?(?:hours?|hrs?|h|stunden?|stdn?|st|heures?|horas?|or[ea]|uur)(?![^\W\d_])\.?,? ?))?"
+    r"(?:(?P<m>\d+)(?::(?=\d\d)| ?(?:minut\w*|mins?|m)(?![^\W\d_])\.?,? ?|$))?"
+    r"(?:(?P<s>\d+(?:[.,]\d+)?) ?(?:sec\w*|sek\w*|seg\w*|s)?\.?)?",
+    re.IGNORECASE,
+)
+
+
+def _duration(word: str, habits: str = "duration") -> tuple[float, str, tuple[str, ...]] | None:
+    """Return a duration like `_number`, None if it is none or the habits of a column exclude them."""
+    match = _DURATION.fullmatch(" ".join(word.translate(_SIGNS).split()))
+    if match is None or "duration" not in habits or not re.search(r"\d ?[^\W\d_]|\d:", word):
+        return None
+    d, h, m, s = (float((part or "0").replace(",", ".")) for part in match.group("d", "h", "m", "s"))
+    # 59:17 beside 1:05:30, and 59:17.5.
+    short = word.count(":") == 1 and not d and ("minutes" in habits or not match["m"])
+    h, m, s = (0.0, h, m + s) if short else (h, m, s)
+    return (-1.0 if match["minus"] else 1.0) * (24 * d + h + m / 60 + s / 3600), "hours", ("duration",)
 
 
 _DECIMAL = {
@@ -217,7 +286,7 @@ _EITHER = re.compile(r"[^\d.,]*[1-9]\d{0,2}[.,]\d{3}[^\d.,]*")
 
 def decimal_signs(words: Sequence[str]) -> set[str]:
     """Return the decimal signs proved by words: "20,6" and "0,465" prove a comma, "1,037" neither."""
-    sample = some(words)
+    sample = [re.sub(rf"(?<=\d){_GROUP}(?=\d{{3}})", "", word) for word in some(words)]
     return {sign for sign, proof in _DECIMAL.items() if any(proof.fullmatch(word) for word in sample)}
 
 
@@ -234,15 +303,29 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     counts = values.value_counts().rename(str)
     words = counts.index.tolist()
     proofs = decimal_signs(words)
-    decimal = next(iter(proofs)) if len(proofs) == 1 else usual
+    # Without a sign, there is none to state.
+    unsigned = not any("," in word or "." in word for word in words)
+    decimal = next(iter(proofs)) if len(proofs) == 1 else "point" if unsigned else usual
     sample = some(words)
     if sum(_number(word, decimal) is not None for word in sample) < 0.5 * len(sample) - 1:
         return None
-    read = {word: number for word in words if (number := _number(word, decimal)) is not None}
+    letters = "[kKMB]|" if _has_multiples(words) else ""
+    # Plain numbers need no pattern, which is slow.
+    plain = pd.to_numeric(pd.Series(words if decimal == "point" else [], dtype="str"), errors="coerce")
+    plain = {word: (value, "", ()) for word, value in zip(words, plain, strict=False) if np.isfinite(value)}
+    read = {word: own for word in words if (own := plain.get(word) or _number(word, decimal, letters))}
+    habits = {habit for *_, own in read.values() for habit in own}
+    if "duration" in habits:
+        read = {word: span for word in words if (span := _duration(word))}
+        # Beside 1:05:30, 59:17 has minutes and seconds.
+        habits |= {"minutes"} if {1, 2} <= {word.count(":") for word in read} else set()
     units = list(dict.fromkeys(unit for _, unit, _ in read.values() if unit))
-    # Codes, such as 00501 and 00501x, are not numbers.
-    coded = any(re.match(r"[^\d+-]*0\d+(?![\d.,])", word) for word in read)
-    if not read or coded or len(set(map(_singular, units))) > 1:
+    if (
+        not read
+        or any(len(word) > 15 and is_long(word) for word in words)
+        or are_codes(read)
+        or len(set(map(_singular, units))) > 1
+    ):
         return None
     stray = counts.drop(list(read))
     # A single repeated word stands for missing values.
@@ -254,8 +337,23 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     # Money never has three decimals, and "1.037" is ambiguous only if decimal commas are usual.
     sure, sign = bool(proofs or re.fullmatch(_CURRENCY, unit)), "," if decimal == "point" else "."
     either = next((word for word in read if not sure and sign in word and _EITHER.fullmatch(word)), "")
-    habits = {habit for *_, own in read.values() for habit in own}
     return Notation(decimal, unit, missing, " ".join(filter(habits.__contains__, _HABITS)), either)
+
+
+def _has_multiples(words: Collection[str]) -> bool:
+    """Return whether K, M and B are multiples: with a currency, a decimal or two magnitudes, and no other."""
+    such = [word for word in words if word[-1:].isalpha() and _LETTERED.fullmatch(word)]
+    letters = {word[-1].replace("k", "K") for word in such}
+    return letters <= {*"KMB"} and (len(letters) != 1 or any(re.search(f"[.,]|{_CURRENCY}", w) for w in such))
+
+
+def are_codes(words: Collection[str]) -> bool:
+    """Return whether words that could be numbers are codes, such as 00501, 5B, or 1E5 alone."""
+    such = [word for word in words if word[-1:].isalpha() and _LETTERED.fullmatch(word)]
+    such = [word for word in such if not re.search("[.,]", word)]
+    few = bool(such) and (len(such) < len(words) or len(words) <= _MOST_CODES)
+    zeros = any(re.match(r"[^\d+-]*0\d+(?![\d.,:])", word) for word in words)
+    return zeros or all(re.fullmatch(r"\d+[eE]\d+", w) for w in words) or (few and not _has_multiples(words))
 
 
 # ------------------------------------------------------------------------------------------------- dates
@@ -284,7 +382,8 @@ class DateFormat:
     Attributes
     ----------
     form : str
-        A format of `strptime`; "datetime" for a column of dates; "ISO" for dates of ISO 8601 of any length.
+        A format of `strptime`; "datetime" for a column of dates; "ISO" for dates of ISO 8601 of any length;
+        `UNIX` for seconds, or thousandths of them and less, since 1970.
     ambiguous : bool
         Whether all cells are also valid dates with day and month exchanged.
     zones : bool
@@ -308,6 +407,16 @@ class DateFormat:
         order, other = ("day", "month") if self.form.startswith("%d") else ("month", "day")
         question = f"Column {name!r} is read with the {order} first; no number in it is above 12."
         return (question, f"dates={other}") if self.ambiguous else ("", "")
+
+
+UNIX = "since 1970"
+
+
+def unix_times(values: pd.Series) -> pd.Series:
+    """Return numbers as seconds since 1970, from seconds, milli-, micro- or nanoseconds of 1973 to 2103."""
+    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
+    seconds = numbers / 1000.0 ** np.floor((np.log10(numbers.where(numbers >= 1e8)) - 8) / 3)
+    return seconds.where(seconds < 4.2e9)
 
 
 # The number of years from now up to which two-digit years are in the future.
@@ -342,18 +451,25 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
     """
     if pd.api.types.is_datetime64_any_dtype(values):
         return DateFormat("datetime")
-    if is_number(values) or pd.api.types.is_bool_dtype(values):
+    if pd.api.types.is_bool_dtype(values):
         return None
-    words = [str(value) for value in values.dropna().unique()]
+    if unix_times(values).notna().mean() > 1 - STRAY:
+        return DateFormat(UNIX)
+    words = [] if is_number(values) else [str(value) for value in values.dropna().unique()]
     if words and all(map(_COMPACT.fullmatch, words)):
         return DateFormat("%Y%m%d")
     sample = some(words)
     # Trying all formats on thousands of text columns is slow.
     if sum(map(bool, map(_DATED.search, sample))) <= (1 - STRAY) * len(sample):
         return None
-    clock = list(map(_clock, words))
-    few = clock[:: max(1, len(clock) // 10)]
+    # With a single digit behind a colon, they are two numbers; beyond 24 hours, durations.
+    if any(re.fullmatch(r"\d+:\d|(2[4-9]|[3-9]\d|\d{3,}):\d\d.*", word) for word in words):
+        return None
+    few = list(map(_clock, words[:: max(1, len(words) // 10)]))
     likely = [form for form in _FORMS if 2 * sum(_is_date(word, form) for word in few) > len(few)]
+    if not likely and _parsed_dates(few, "ISO").isna().all():
+        return None
+    clock = list(map(_clock, words))
     shares = {form: _parsed_dates(clock, form).notna().mean() for form in (*likely, "ISO")}
     best = max(shares.values())
     if best <= 1 - STRAY:
@@ -382,6 +498,8 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
         return values.dt.tz_localize(None)
     if form == "datetime":
         form = getattr(date_format(values), "form", "ISO")
+    if form == UNIX:
+        return pd.to_datetime(unix_times(values), unit="s")
     codes, different = pd.factorize(values)
     words = [*map(_clock, map(str, different)), None]
     dates = _parsed_dates(words, form)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,21 @@ from scipy.interpolate import BSpline
 from sklearn.feature_extraction.text import CountVectorizer
 
 from fmviz.checked import Distinct, Finite, Positive, checked
-from fmviz.tables.cells import Notation, cleaned, levels_of, numbers_of, shortened, words_of
+from fmviz.tables.cells import (
+    NOTHING,
+    PERHAPS,
+    Notation,
+    cleaned,
+    is_error,
+    is_number,
+    levels_of,
+    notation_of,
+    numbers_of,
+    quoted,
+    shortened,
+    without,
+    words_of,
+)
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.scaling import Scaling
 
@@ -153,12 +168,23 @@ class FeatureColumn(ABC):
         See `MISSING`.
     part_of : str
         The date column of which it is a part; empty otherwise.
+    split_from : str
+        The column of two numbers or several answers of which it is one; empty otherwise.
+    absent : tuple of str
+        Words that stand for missing values.
     """
 
     kind: ClassVar[str]
     name: str
     missing: Missing = "drop"
     part_of: str = ""
+    split_from: str = ""
+    absent: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """The table column that it reads."""
+        return self.part_of or self.split_from or self.name
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -174,6 +200,13 @@ class FeatureColumn(ABC):
     def scalings(self) -> tuple[Scaling | None, ...]:
         """The scaling of every feature; None for indicators and for unscaled numbers."""
         return (None,) * len(self.feature_names)
+
+    def suited(self, values: pd.Series, notes: list[str]) -> Self:
+        """Return the column in the notation of other cells.
+
+        A sentence on cells that are written in another way than in training is appended to `notes`.
+        """
+        return self
 
     @abstractmethod
     def read(self, values: pd.Series) -> pd.Series:
@@ -258,7 +291,26 @@ class NumberColumn(FeatureColumn):
 
     def read(self, values: pd.Series) -> pd.Series:
         """Return the cells as numbers."""
-        return pd.Series(numbers_of(values, self.notation), index=values.index, name=self.name)
+        numbers = numbers_of(without(values, self.absent), self.notation)
+        return pd.Series(numbers, index=values.index, name=self.name)
+
+    def suited(self, values: pd.Series, notes: list[str]) -> Self:
+        """Return the column in the notation that reads most cells, see `FeatureColumn.suited`."""
+        numbers = pd.to_numeric(values, errors="coerce")
+        if is_number(values) or (numbers.notna() & self.read(values).notna()).all():
+            return self
+        cells = cleaned(without(values, (*NOTHING, *PERHAPS, *self.absent))).dropna()
+        read = notation_of(cells, self.notation.decimal) or self.notation
+        other = replace(self, notation=read)
+        better = other.read(cells).notna().sum() > self.read(cells).notna().sum()
+        if better or not {*read.habits.split()} <= {*self.notation.habits.split()}:
+            odd = cells[~cells.isin([read.missing])].map(str)
+            cell = max(odd[other.read(odd).notna()], key=lambda cell: re.search(r"^-?\d+$", cell) is None)
+            unit = f"the unit {self.notation.unit!r}" if self.notation.unit else "no unit"
+            units = f" In training, they had {unit}." * (read.unit != self.notation.unit)
+            plain = f"Read as numbers with a decimal {read.decimal} ({cell!r})."
+            notes.append(f"Column {self.name!r}: {read.sentence(cell) or plain}{units}")
+        return other if better else self
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
         """Return the column with its center and scale; None if all numbers are equal."""
@@ -338,8 +390,8 @@ class WordColumn(FeatureColumn):
         Whether only one of two words, the one for yes, has a feature.
     merged : mapping of str to str
         Spellings of levels that differ in case.
-    absent : tuple of str
-        Words that stand for missing values.
+    blank : str
+        The level of missing values, if a column is either filled with the other level or blank.
     """
 
     kind = "word"
@@ -348,7 +400,7 @@ class WordColumn(FeatureColumn):
     others: tuple[str, ...] = ()
     single: bool = False
     merged: Mapping[str, str] = field(default_factory=dict)
-    absent: tuple[str, ...] = ()
+    blank: str = ""
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -363,6 +415,19 @@ class WordColumn(FeatureColumn):
     def read(self, values: pd.Series) -> pd.Series:
         """Return the cells as words."""
         words = pd.Series(words_of(cleaned(values)), index=values.index, name=self.name, dtype=object)
+        read = words.map(self._spellings(words)).astype(object)
+        return read.fillna(self.blank) if self.blank else read
+
+    def suited(self, values: pd.Series, notes: list[str]) -> Self:
+        """Return the column, with a sentence on words in another spelling, see `FeatureColumn.suited`."""
+        spellings = self._spellings(pd.Series(words_of(cleaned(values)), dtype=object))
+        known = {*self.levels, *self.others, *self.merged}
+        other = [f"{w!r} as {level!r}" for w, level in spellings.items() if level in known and w not in known]
+        notes += [f"Column {self.name!r}: {quoted(other)}."] if other else []
+        return self
+
+    def _spellings(self, words: pd.Series) -> dict[str, Any]:
+        """Return the level that each of some words stands for, None for a missing value."""
         known = [*self.levels, *self.others]
         # A spelling unseen in training, such as "<=50K.".
         alike = {_alike(word): word for word in reversed(known)}
@@ -370,16 +435,27 @@ class WordColumn(FeatureColumn):
             # Another table may use true or 1 for yes.
             says = {word in YES: known for word, known in alike.items()}
             alike = {word: says[word in YES] for word in (*YES, *_NO) if (word in YES) in says} | alike
+        if self.blank and known:
+            # Whatever is filled in is the level, except a word for no.
+            filled = next(level for level in known if level != self.blank)
+            others = {_alike(word): filled for word in words.dropna().unique()}
+            alike = others | dict.fromkeys(_NO, self.blank) | alike
         spellings: dict[str, Any] = {word: alike.get(_alike(word), word) for word in words.dropna().unique()}
-        spellings |= {**dict(zip(known, known, strict=True)), **self.merged, **dict.fromkeys(self.absent)}
-        return words.map(spellings).astype(object)
+        absent = [*(word for word in spellings if is_error(word) and word not in known), *self.absent]
+        return spellings | dict(zip(known, known, strict=True)) | dict(self.merged) | dict.fromkeys(absent)
+
+    def in_order(self, known: pd.Series) -> list[str]:
+        """Return the different words, in the order of `levels` if there is one."""
+        different = levels_of(known)
+        return sorted(different, key=self.levels.index) if {*different} <= {*self.levels} else different
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
         """Return the column with its levels; None if there is only one."""
-        different = levels_of(known)
+        different = self.in_order(known)
         if self.single and len(different) == 2:
-            # Without a word for yes, the one that sorts last.
-            yes = next((level for level in different if level.strip().lower() in YES), max(different))
+            # Without a word for yes, the last in the order, or the one that sorts last.
+            usual = different[-1] if self.levels else max(set(different) - {self.blank})
+            yes = next((level for level in different if level.strip().lower() in YES), usual)
             return replace(self, levels=(yes,), others=tuple(word for word in different if word != yes))
         counts = Counter(words_of(known))
         # Ties are broken alphabetically, independently of the order of the rows.
@@ -410,7 +486,7 @@ class WordColumn(FeatureColumn):
 
 
 def _alike(word: str) -> str:
-    return word.casefold().strip().rstrip(".")
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", word.casefold().strip()).rstrip(".")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ _MOST_ROWS = 6_000
 _ONE_FOLD = 3_000
 
 
-def parts_of(columns: Sequence[FeatureColumn]) -> dict[str, np.ndarray]:
+def features_of_bases(columns: Sequence[FeatureColumn]) -> dict[str, np.ndarray]:
     """Return the mask of the features of every name of bases, (d,); empty unless all stand side by side.
 
     Every mask contains the straight lines, and the features of words.

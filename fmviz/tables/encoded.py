@@ -72,7 +72,8 @@ def applied(source: Source, target: TargetEncoding, encoder: TableEncoder | None
         return Encoded(source.X, target.encode(source.columns), np.arange(len(source)), 0, target)
     assert source.table is not None
     table = source.table
-    read = encoder.read(table)
+    notes: list[str] = []
+    read = encoder.read(table, source.reading, notes)
     lost = {
         column.name: read[column.name].isna().to_numpy()
         for column in encoder.columns_
@@ -84,7 +85,6 @@ def applied(source: Source, target: TargetEncoding, encoder: TableEncoder | None
     rows = np.flatnonzero(~np.logical_or.reduce([np.zeros(len(table), dtype=bool), *lost.values()]))
     if not rows.size:
         raise ValueError("Every row has a missing value; impute missing values, or ignore columns.")
-    notes = []
     if dropped := len(table) - rows.size:
         counts = [f"{name} in {absent.sum():,}" for name, absent in lost.items() if absent.any()]
         notes.append(f"Rows dropped because of missing values: {dropped:,} ({quoted(counts)}).")

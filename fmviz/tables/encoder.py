@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.tables.cells import date_format, date_parts, is_number, quoted
+from fmviz.tables.cells import DateFormat, date_format, dates_of, is_number, quoted, without
 from fmviz.tables.columns import (
     MISSING,
     SCALINGS,
@@ -26,8 +29,10 @@ from fmviz.tables.columns import (
     column_from_dict,
 )
 from fmviz.tables.curves import BASES, EVERY, SIDE_BY_SIDE, USUAL, best_bases
-from fmviz.tables.kinds import KINDS, Column, described
+from fmviz.tables.kinds import KINDS, Column, described, listed
+from fmviz.tables.parts import parts_of
 from fmviz.tables.repeats import repeated, telling
+from fmviz.tables.source import Reading, frame_of
 
 NUMBERS = ("auto", "line", "curve")
 """The encoding of numbers: straight lines, additional curves, or whichever predicts better."""
@@ -82,7 +87,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     columns_ : tuple of FeatureColumn
         The encoded columns in table order; a date has a column for each part.
     dates_ : dict of str to str
-        The format of every date column.
+        The format of every column of dates; "pair" or "answers" of columns of two numbers or several answers.
     sentences_ : tuple of str
         Sentences on inferred properties.
     bases_ : str
@@ -140,8 +145,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : DataFrame, or (N, m) array_like
             The table, with typed values or text from a file.
-        y : (N,) array_like, optional
-            The target, numbers or classes; with ``numbers="auto"``, the curves are chosen on it.
+        y : (N,) or (N, m) array_like, optional
+            The target, numbers or classes; with ``numbers="auto"``, the curves are chosen on it, or on the
+            first of several outputs.
 
         Raises
         ------
@@ -150,7 +156,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         table = _frame(X)
         columns = described(table, self.decimal, self.dates, self.missing_words)
-        return self.learn(table, columns, None if y is None else np.asarray(y))
+        return self.learn(table, columns, None if y is None else np.asarray(y).reshape(len(table), -1)[:, 0])
 
     def learn(
         self,
@@ -165,7 +171,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.check(self.feature_names_in_.tolist())
         self.dates_: dict[str, str] = {}
         self.sentences_: tuple[str, ...] = ()
-        readers: list[FeatureColumn] = []
+        columns, readers = tuple(columns), list[FeatureColumn]()
         read: dict[str, pd.Series] = {}
         kept = np.ones(len(table), dtype=bool)
         for column in columns:
@@ -198,6 +204,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for name in telling({column.name: read[column.name] for column in self.columns_}, y):
                 self._say(f"Column {name!r} alone tells the target: was it known before? If not, ignore it.")
         self._choose_curves(read, y, None if row_groups is None else row_groups[kept])
+        if row_groups is None:
+            self._say(*(column.hint for column in columns if column.name in read))
         return self
 
     def check(self, names: Sequence[str] = ()) -> None:
@@ -227,14 +235,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return the rule for missing values of a column or of a part of a date."""
         if self.missing is None or isinstance(self.missing, str):
             return self.missing or "mark"
-        return self.missing.get(reader.name, self.missing.get(reader.part_of, "mark"))
+        return self.missing.get(reader.name, self.missing.get(reader.origin, "mark"))
 
     def _readers(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
         """Yield the reader of a column, or of each part of a date, and its cells."""
         kind = (self.use or {}).get(column.name, column.kind)
         if kind == column.kind:
             self._say(*column.sentences)
-        if kind == "date":
+        if kind in ("date", "pair", "answers"):
             yield from self._parts(values, column)
         elif kind == "number":
             yield column.numbers, values
@@ -244,18 +252,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             yield replace(column.words, single=kind == "yes_no"), values
 
     def _parts(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
-        name, form = column.name, column.dates or date_format(values, self.dates)
-        parts = {} if form is None else date_parts(values, form.form)
+        name, kind = column.name, (self.use or {}).get(column.name, column.kind)
+        form = column.dates or date_format(values, self.dates) if kind == "date" else DateFormat(kind)
+        parts = {} if form is None else parts_of(without(values, column.absent), form.form)
         parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1}
         if form is None or not parts:
+            what = {"date": "dates", "pair": "pairs of numbers"}.get(kind, "answers")
             raise ValueError(
-                f"Column {name!r} has fewer than two distinct dates. Use it as words, or ignore it."
+                f"Column {name!r} has fewer than two distinct {what}. Use it as words, or ignore it."
             )
         self.dates_[name] = form.form
-        ends = ", ".join(part.rpartition(".")[2] for part in parts)
-        self._say(f"Column {name!r} is a date and becomes {ends}.", form.sentence(name))
+        ends = ", ".join(part.removeprefix(f"{name}.") for part in parts)
+        self._say(f"Column {name!r} is a date and becomes {ends}." * (kind == "date"), form.sentence(name))
         for part, cells in parts.items():
-            yield (NumberColumn if is_number(cells) else WordColumn)(name=part, part_of=name), cells
+            words = partial(WordColumn, single=kind == "answers")
+            whence: dict[str, Any] = {"part_of" if kind == "date" else "split_from": name}
+            yield (NumberColumn if is_number(cells) else words)(name=part, **whence), cells
 
     def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
         """Return the fitted column; None, with a sentence, if it has no features."""
@@ -268,7 +280,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         learned = reader.learn(known, self.scaling, rare, self.most_levels) if len(known) else None
         if learned is None:
             n = known.nunique()
-            same = ("it has no values", "it has the same value in all rows")
+            those = " that have one" if len(known) < len(values) else ""
+            same = ("it has no values", f"it has the same value in all rows{those}")
             why = same[n] if n < 2 else f"none of its {n:,} words is in {rare:,} rows"
             self._say(f"Column {name!r} is left out: {why}.")
         elif isinstance(learned, WordColumn) and learned.other_label:
@@ -320,7 +333,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------ applied
 
-    def transform(self, X: Any) -> np.ndarray | sp.csr_array:
+    def transform(self, X: Any) -> np.ndarray | sp.csr_array | pd.DataFrame:
         """Encode a table with the same columns as in `fit`.
 
         Parameters
@@ -331,7 +344,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         (N, d) float64 ndarray or CSR array
-            Sparse if most entries are zero; rows with a missing value that is not imputed are NaN.
+            Sparse if most entries are zero; a DataFrame after ``set_output(transform="pandas")``. Rows with
+            a missing value that is not imputed are NaN.
 
         Raises
         ------
@@ -344,6 +358,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if needed and (lost := np.logical_or.reduce(needed)).any():
             encoded = encoded.toarray() if sp.issparse(encoded) else encoded
             encoded[lost] = np.nan
+        own = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if sp.issparse(encoded) and (own or get_config()["transform_output"]) == "pandas":
+            names, index = self.get_feature_names_out(), getattr(X, "index", None)
+            return pd.DataFrame.sparse.from_spmatrix(encoded, index, names)
         return encoded
 
     def encoded(self, read: Mapping[str, pd.Series]) -> np.ndarray | sp.csr_array:
@@ -352,20 +370,36 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         n, d = X.shape
         return X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray()
 
-    def read(self, X: Any) -> dict[str, pd.Series]:
-        """Return the columns of a table as numbers, words and texts, by name; errors as in `transform`."""
+    def read(
+        self, X: Any, reading: Reading | None = None, notes: list[str] | None = None
+    ) -> dict[str, pd.Series]:
+        """Return the columns of a table as numbers, words and texts, by name; errors as in `transform`.
+
+        The kinds of the columns are those of the training table, their notation is that of the cells.
+        Sentences on cells that are written differently are appended to `notes`.
+        """
         check_is_fitted(self, "columns_")
+        reading, notes = reading or Reading(), [] if notes is None else notes
         table = _frame(X, self.feature_names_in_.tolist())
-        names = (*self.dates_, *(column.name for column in self.columns_ if not column.part_of))
-        missing = [name for name in names if name not in table]
-        if missing:
-            raise ValueError(f"The table lacks the column {missing[0]!r}.")
-        dates = (date_parts(table[name], form) for name, form in self.dates_.items())
-        parts = {name: cells for own in dates for name, cells in own.items()}
-        read = {}
+        names = [column.origin for column in self.columns_]
+        if missing := [name for name in names if name not in table]:
+            others = {name.casefold(): name for name in table}
+            near = get_close_matches(missing[0].casefold(), others, 1)
+            rename = "".join(f" If it is {others[name]!r}, rename that." for name in near)
+            raise ValueError(f"The table lacks the column {missing[0]!r}.{rename}")
+        table = table.apply(without, words=listed(reading.missing))
+        read, parts = dict[str, pd.Series](), dict[str, pd.Series]()
+        for name, form in self.dates_.items():
+            answers = [c.name.removeprefix(f"{name}.") for c in self.columns_ if c.origin == name]
+            form = _form_of(table[name].dropna(), form, reading.dates, notes)
+            parts |= parts_of(table[name], form, answers)
         for column in self.columns_:
-            values = parts[column.name] if column.part_of else table[column.name]
-            read[column.name] = column.read(values)
+            values = (parts if column.origin in self.dates_ else table).get(column.name)
+            if values is None:
+                raise ValueError(
+                    f"Column {column.origin!r} has no dates as in training: {column.name!r} is missing."
+                )
+            read[column.name] = column.suited(values, notes).read(values)
             if column.kind == "number" and values.notna().any() and read[column.name].isna().all():
                 word = str(values.dropna().iloc[0])
                 raise ValueError(f"Column {column.name!r} contains {word!r}, but was numeric in training.")
@@ -375,7 +409,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return sentences on imputed values in the result of `read`, and on unseen numbers and words."""
         notes, imputed = [], set()
         for column in self.columns_:
-            name, absent = column.part_of or column.name, int(read[column.name].isna().sum())
+            name, absent = column.origin, int(read[column.name].isna().sum())
             if absent and column.missing == "impute" and name not in imputed:
                 imputed.add(name)
                 instead = "its mean" if column.kind == "number" else "none of its levels"
@@ -392,8 +426,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return notes
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the features, shape (d,)."""
+        """Return the names of the features, shape (d,); `input_features` must be the names of the columns."""
         check_is_fitted(self, "columns_")
+        if input_features is not None and list(input_features) != self.feature_names_in_.tolist():
+            raise ValueError(
+                f"input_features are {quoted(input_features)}, but the columns are "
+                f"{quoted(self.feature_names_in_.tolist())}."
+            )
         return np.array([name for column in self.columns_ for name in column.feature_names], dtype=object)
 
     @property
@@ -435,9 +474,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder.feature_names_in_ = np.array(learned.names, dtype=object)
         encoder.n_features_in_ = len(learned.names)
         for column in encoder.columns_:
-            if column.part_of not in ("", *encoder.dates_):
+            if column.origin not in (column.name, *encoder.dates_):
                 raise ValueError(
-                    f"encoding.dates lacks {column.part_of!r}, of which {column.name!r} is a part"
+                    f"encoding.dates lacks {column.origin!r}, of which {column.name!r} is a part"
                 )
         return encoder
 
@@ -454,15 +493,34 @@ class _Learned:
     names: tuple[str, ...]
 
 
+def _form_of(known: pd.Series, form: str, order: str, notes: list[str]) -> str:
+    """Return the format that reads most dates, the one of training if it reads as many as another."""
+    lost = dates_of(known, form).isna().sum() if form not in ("pair", "answers") else 0
+    other = date_format(known, order) if lost or (order != "auto" and form.startswith("%")) else None
+    if other is None or other.form == form or dates_of(known, other.form).isna().sum() > lost:
+        return form
+    notes.append(f"Column {known.name!r}: dates in another format than in training ({known.iloc[0]}).")
+    return other.form
+
+
 def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
     """Return a table with named columns."""
-    if not isinstance(X, pd.DataFrame):
+    types = [type(dtype) for dtype in X.dtypes] if isinstance(X, pd.DataFrame) else [pd.ArrowDtype]
+    if pd.ArrowDtype in types and hasattr(X, "__arrow_c_stream__"):
+        X = frame_of(X.reset_index(drop=True) if isinstance(X, pd.DataFrame) else X)
+    elif not isinstance(X, pd.DataFrame):
+        # Strings would otherwise turn the numbers beside them into strings.
+        X = np.array(X, dtype=object) if isinstance(X, list) else X
         values = check_array(X, dtype=None, ensure_all_finite=False)
         names = names or [f"column {place}" for place in range(1, values.shape[1] + 1)]
         if len(names) != values.shape[1]:
             raise ValueError(f"X has {values.shape[1]} columns, but {len(names)} were fitted.")
         X = pd.DataFrame(values, columns=list(names)).infer_objects()
     words = [str(name) for name in X]
+    if twice := [word for word, n in Counter(words).items() if n > 1]:
+        raise ValueError(
+            f"{words.count(twice[0])} columns are named {twice[0]!r}; rename or remove all but one."
+        )
     # Column names of files are stripped, and their inner whitespace is collapsed.
     return X.set_axis(
         [word if not names or word in names else " ".join(word.split()) for word in words], axis=1

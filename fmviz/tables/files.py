@@ -6,9 +6,9 @@ import gzip
 import io
 import re
 import zlib
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from fmviz.engine.errors import LARGEST
 from fmviz.tables.cells import quoted, shortened
 from fmviz.tables.limits import UPLOADS, Limits
-from fmviz.tables.source import ENCODINGS, Reading, Source, named
+from fmviz.tables.source import ENCODINGS, Reading, Source, frame_of, named
 from fmviz.tables.text import read_text
 
 _SAMPLE = 65_536
@@ -26,6 +26,7 @@ GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf|infinity)", re.I)
 _LIBSVM_PAIR = re.compile(r"[-+.,\w]+(\s+qid:\d+)?\s+\d+:[-+.\w]+(\s.*)?")
+_UNLABELLED = re.compile(r"\d+:[-+.\w]+(\s+\d+:[-+.\w]+)*(\s*#.*)?")
 _OTHERS = (
     (
         re.compile(r"[-+.\w]+(\s+\d+:\d+:[-+.\w]+)+\s*"),
@@ -139,9 +140,17 @@ def detect(data: bytes, name: str = "The file") -> str:
     for pattern, what in _OTHERS:
         if lines and sum(pattern.fullmatch(line) is not None for line in lines) > 0.8 * len(lines):
             raise ValueError(f"{name} is {what}.")
+    if lines and all(map(_is_unlabelled, lines)):
+        return "libsvm"
     # A row may have no features.
     pairs = sum(_LIBSVM_PAIR.fullmatch(line) is not None for line in lines)
     return "libsvm" if pairs > 0.5 * len(lines) else "table"
+
+
+def _is_unlabelled(line: str) -> bool:
+    """Return whether a libsvm line has no label."""
+    indices = [int(index) for index in re.findall(r"(?:^|\s)(\d{1,18}):", line)]
+    return bool(_UNLABELLED.fullmatch(line)) and indices == sorted(set(indices))
 
 
 def unfolded(data: bytes, name: str, within: Limits) -> bytes:
@@ -215,6 +224,10 @@ def _libsvm(text: str, base: str, name: str, within: Limits) -> tuple[sp.csr_arr
     # scikit-learn rejects indices beyond 32 bits with a misleading message.
     far = max((int(index) for index in re.findall(r"\s(\d{7,60}):", text)), default=0)
     within.check(name, rows=text.count("\n"), values=text.count(":"), index=far)
+    # Without labels, such as a file to predict.
+    lines = [line for line in map(str.strip, text.splitlines()) if line and line[0] != "#"]
+    if unlabelled := bool(lines) and all(map(_is_unlabelled, lines)):
+        text = "\n".join(f"0 {line}" for line in lines)
     base = ("0" if re.search(r"\s0:", text) else "1") if base == "auto" else base
     try:
         X, y = load_svmlight_file(io.BytesIO(text.encode()), zero_based=base == "0")
@@ -226,7 +239,7 @@ def _libsvm(text: str, base: str, name: str, within: Limits) -> tuple[sp.csr_arr
     values = np.r_[X.data, y]
     if not (fits := np.abs(values) <= LARGEST).all():
         raise ValueError(f"{name} contains the value {values[~fits][0]:g}; remove it, or change its unit.")
-    return sp.csr_array(X, dtype=np.float64), y, base
+    return sp.csr_array(X, dtype=np.float64), np.full(len(y), np.nan) if unlabelled else y, base
 
 
 def _bad_line(text: str, base: str) -> str:
@@ -282,20 +295,18 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         within.check(name, columns=m, rows=n, cells=n * m)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         within.check(name, unfolded=sum(group.total_byte_size for group in groups))
-        columns = [_plain(column) for column in file.read().columns]
-        if lost := [field.name for field, column in zip(schema, columns, strict=True) if column is None]:
+        table = frame_of(file.read())
+        if lost := list((Counter(schema.names) - Counter(table)).elements()):
             notes.append(
                 f"{len(lost):,} columns of lists, structures or bytes, which are not single values, were "
                 f"dropped: {quoted(lost, 5)}."
             )
-        arrays = {str(place): column for place, column in enumerate(columns) if column is not None}
-        table = pa.table(arrays).to_pandas(ignore_metadata=True, deduplicate_objects=False)
     except pa.ArrowMemoryError:
         raise MemoryError from None
     except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
         said = " ".join(str(error).split())[:200].rstrip(".")
         raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None
-    names = named([schema.field(int(place)).name for place in arrays], notes)
+    names = named(list(table), notes)
     if len(names) < 2:
         raise ValueError(
             f"{name} has fewer than two columns of single values; a target and a feature are needed."
@@ -304,21 +315,3 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         raise ValueError(f"{name} has no rows. Upload a table with rows.")
     table.columns = pd.Index(names)
     return Source(Reading("parquet", "utf-8", "comma", "yes", "point"), table, notes=tuple(notes))
-
-
-def _plain(column: Any) -> Any:
-    """Return an Arrow column as numbers, booleans, times without a time zone, or strings; else None."""
-    import pyarrow as pa
-    import pyarrow.types as of
-
-    kind = column.type
-    if of.is_dictionary(kind):
-        return _plain(column.cast(kind.value_type))
-    if of.is_decimal(kind) or of.is_float16(kind):
-        return column.cast(pa.float64(), safe=False)
-    if of.is_timestamp(kind) or of.is_date(kind):
-        return column.cast(pa.timestamp("us"), safe=False)
-    if of.is_time(kind) or of.is_duration(kind):
-        return column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
-    plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
-    return column if any(is_plain(kind) for is_plain in plain) else None

@@ -1,50 +1,64 @@
-"""Infer the kind of every column of a table: number, word, yes/no, date, text, or ignored."""
+"""Infer the kind of every column of a table, such as number, word or date, from its cells and its name."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fmviz.tables.cells import (
     NOTHING,
+    PERHAPS,
+    UNIX,
     DateFormat,
     Notation,
     cleaned,
     date_format,
     dates_of,
     in_one_case,
+    is_error,
+    is_long,
     is_number,
     notation_of,
     numbers_of,
     quoted,
     shortened,
     some,
+    without,
     words_of,
 )
 from fmviz.tables.columns import NumberColumn, WordColumn
 from fmviz.tables.limits import MOST_LEVELS
+from fmviz.tables.parts import answers_in, are_ranges, parts_of, sign_of_pairs
 
-KINDS = ("number", "word", "yes_no", "date", "text", "ignored")
+KINDS = ("number", "word", "yes_no", "date", "pair", "answers", "text", "ignored")
 """The ways to use a column."""
 
 _CLASSES = 50
 _FEW = 12
 _TEXT_WORDS = 3
 _STAND_IN = re.compile(r"-9{2,}|9{3,}")
-_IDENTIFIER = re.compile(r"(^|[\W_])(id|uid|uuid|guid|key|index|nr|no|row|rownum|serial)$", re.I)
+_IDENTIFIER = re.compile(
+    r"(^|[\W_])(id|uid|uuid|guid|key|index|nr|no|row|rownum|serial)$|(?-i:[a-z]I[dD]$)", re.I
+)
 _CODE = re.compile(r"(^|[\W_])(id|code|zip|zip_?code|post_?code|postal_?code|plz)$|[a-z]I[dD]$")
 _TIME = re.compile(r"year|month|week|day|date|time|hour|age", re.I)
 _TARGET = re.compile(
     r"^(target|label|class|y|outcome|response|survived|churn|default|late|price|rating)$", re.I
 )
-_PERHAPS = ("None", "NA", "N/A", "n/a", "none", "na")
-"""Missing values in numeric columns; words in columns of words if they repeat."""
-_SAME = "It has the same value in all rows."
+# Unix times are recognized by name: their numbers may be anything.
+_MOMENT = re.compile(
+    r"time|date|stamp|epoch|unix|zeit|datum|fecha|hora|heure|horodat|tiempo|tempo|temps|tijd|czas|when|since"
+    r"|created|modified|joined|seen|(^|_)(data|ts|at|on)$|(?-i:[a-z]At$)",
+    re.I,
+)
+_NUMBERED = re.compile(r"[A-Za-z]+[-_ ]?\d+")
+_FEWEST_GROUPS = 20
+_SAME = "It has the same value in all rows{}."
 _OWN = "It looks like an identifier: {} row has a {} of its own."
 
 
@@ -98,6 +112,12 @@ class Column:
         Spellings of words that differ only in case.
     absent : tuple of str
         Words that stand for missing values.
+    order : tuple of str
+        The words of an ordered categorical, in its order.
+    blank : str
+        The level of blank cells, if a column has only one word.
+    hint : str
+        A sentence on groups of rows, if identifiers repeat.
     """
 
     name: str
@@ -114,16 +134,21 @@ class Column:
     dates: DateFormat | None = None
     merged: Mapping[str, str] = field(default_factory=dict)
     absent: tuple[str, ...] = NOTHING
+    order: tuple[str, ...] = ()
+    blank: str = ""
+    hint: str = ""
 
     @property
     def numbers(self) -> NumberColumn:
         """The reader of the column as numbers."""
-        return NumberColumn(name=self.name, notation=self.notation)
+        return NumberColumn(name=self.name, notation=self.notation, absent=self.absent[len(NOTHING) :])
 
     @property
     def words(self) -> WordColumn:
         """The reader of the column as words."""
-        return WordColumn(name=self.name, merged=self.merged, absent=self.absent)
+        return WordColumn(
+            name=self.name, merged=self.merged, absent=self.absent, blank=self.blank, levels=self.order
+        )
 
     @property
     def sentences(self) -> tuple[str, str]:
@@ -137,7 +162,7 @@ class Column:
         """The question, with the command-line option for the other reading."""
         if not self.question:
             return ""
-        option = f"--words {self.name}" if self.option == "words" else f"--read {self.option}"
+        option = f"--words {shlex.quote(self.name)}" if self.option == "words" else f"--read {self.option}"
         return f"{self.question} `{option}` reads {_OTHERWISE[self.option.partition('=')[0]]}."
 
 
@@ -175,42 +200,95 @@ def listed(words: str) -> tuple[str, ...]:
 
 
 def _described(values: pd.Series, column: Column, dates: str) -> Column:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        order = words_of(values.cat.remove_unused_categories().cat.categories.to_series())
+        column = replace(column, order=tuple(order) if values.cat.ordered else ())
+        values = values.astype(values.cat.categories.dtype)
     values = cleaned(values)
-    known = values[~values.isin(column.absent)].dropna()
+    errors = values[values.isin(list(filter(is_error, values.unique())))]
+    known = without(values, [*column.absent, *errors.unique()]).dropna()
     counts = known.value_counts()
-    column = _with_kind(replace(column, different=len(counts)), known, dates)
+    column = _with_kind(replace(column, different=len(counts)), known, dates, len(values))
+    cells = f"{quoted([repr(word) for word in errors.unique()])} ({len(errors):,} cells)"
+    shown = bool(len(errors)) and column.kind != "ignored"
+    note = f"{column.note} {f'Errors of a spreadsheet count as missing: {cells}.' * shown}"
+    numbered = all(map(_NUMBERED.fullmatch, map(str, counts.index))) or _IDENTIFIER.search(column.name)
+    groups = column.kind == "word" and numbered and len(known) >= 2 * len(counts) >= _FEWEST_GROUPS
+    hint = (
+        f"Column {column.name!r} has {len(counts):,} values in {len(known):,} rows. If they are persons or "
+        f"things, {_option(column, '--group')} keeps the rows of each on one side of every split."
+    )
     words = words_of(counts.index[:_CLASSES].to_series()) if len(counts) <= 4 * _CLASSES else ()
     levels = tuple(dict.fromkeys(column.merged.get(word, word) for word in words))
+    filled = bool(column.blank) or column.kind == "answers"
     return replace(
         column,
-        missing=column.missing + len(values) - len(known),
-        different=len(counts) - len(column.merged),
+        missing=0 if filled else column.missing + len(values) - len(known),
+        different=len(counts) - len(column.merged) + bool(column.blank),
         examples=" · ".join(shortened(word, 30) for word in words_of(known.drop_duplicates().head(4))),
-        levels=ascending(levels) or levels,
+        levels=column.order or ascending(levels) or (*levels, *filter(None, [column.blank])),
+        note=note.strip(),
+        hint=hint if groups else "",
     )
 
 
-def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
-    """Return a column with its kind and format."""
-    if column.different < 2:
-        return replace(column, note=_SAME if column.different else "It has no values.")
+def _with_kind(column: Column, known: pd.Series, dates: str, n: int) -> Column:
+    """Return a column with its kind and format, from its known values and the number of rows."""
+    merged = in_one_case(words_of(known)) if column.different <= _FEW else {}
+    if column.different - len(merged) < 2:
+        return _of_ticks(replace(column, merged=merged), known, n)
+    if column.order:
+        return replace(_of_words(column, known), note=f"Categories in the order {quoted(column.order)}.")
     if pd.api.types.is_bool_dtype(known):
         return replace(column, kind="yes_no")
+    read = _of_dates(column, known, dates) or _of_written_numbers(column, known)
+    return read or _of_several(column, known) or _of_words(column, known)
+
+
+def _of_ticks(column: Column, known: pd.Series, n: int) -> Column:
+    """Return a column with a single word, which is filled or blank, or one without differing values."""
+    words = [word for word in words_of(known.drop_duplicates()) if word not in column.merged]
+    if not 1 < len(known) < n - 1:
+        note = _SAME.format(" that have one" if len(known) < n else "")
+        return replace(column, note=note if words else "It has no values.")
+    note = f"Filled with {words[0]!r} or blank, which are yes and no; {_option(column, '--ignore')} "
+    return replace(column, kind="yes_no", blank="(blank)", note=f"{note}leaves it out.")
+
+
+def _option(column: Column, option: str, kind: str = "") -> str:
+    """Return an option of the command line for a column."""
+    return f"`{option} {shlex.quote(column.name + kind)}`"
+
+
+def _of_dates(column: Column, known: pd.Series, dates: str) -> Column | None:
+    """Return a column of dates or times, None if it is none."""
+    form = date_format(known, dates)
+    if form is None or (form.form == UNIX and not _MOMENT.search(column.name)):
+        return None
+    lost = int(dates_of(known, form.form).isna().sum())
+    note = f"{lost:,} cells are not dates and count as missing." if lost else ""
+    if form.form == UNIX:
+        numbers = f"{_option(column, '--use', '=number')} reads numbers."
+        note = f"Read as times since 1970, in UTC ({dates_of(known, UNIX).iloc[0]}); {numbers} {note}".strip()
+    question, option = form.question(column.name)
+    column = replace(column, kind="date", note=note, missing=lost)
+    return replace(column, dates=form, question=question, option=option)
+
+
+def _of_written_numbers(column: Column, known: pd.Series) -> Column | None:
+    """Return a column of numbers, typed or in a common notation; None if it has none, or long integers."""
     if is_number(known):
-        return _of_numbers(column, known.to_numpy(dtype=np.float64), known)
-    if (form := date_format(known, dates)) is not None:
-        lost = int(dates_of(known, form.form).isna().sum())
-        note = f"{lost:,} cells are not dates and count as missing." if lost else ""
-        question, option = form.question(column.name)
-        about: dict[str, Any] = {"missing": lost, "dates": form, "question": question, "option": option}
-        return replace(column, kind="date", note=note, **about)
-    likely = known[~known.isin(_PERHAPS)]
+        long = known.dtype.kind in "iu" and any(map(is_long, map(str, known.unique())))
+        return None if long else _of_numbers(column, known.to_numpy(dtype=np.float64), known)
+    likely = known[~known.isin(PERHAPS)]
     read = notation_of(likely, column.notation.decimal) if len(likely) > 0.5 * len(known) else None
     if read is None or not (read.unit or column.different > 2 or set(known) <= {"0", "1"}):
-        return _of_words(replace(column, notation=read or column.notation), known)
+        return None
     numbers = numbers_of(likely, read)
     kept = ~np.isnan(numbers)
     note = read.sentence(str(likely[kept].iloc[0]))
+    if read.habits or read.unit in ("K", "M", "B"):
+        note += f" {_option(column, '--words')} reads each as a word."
     stray = likely[~kept & (likely != read.missing)].map(str)
     if len(stray):
         cell = repr(shortened(stray.iloc[0], 30))
@@ -218,6 +296,23 @@ def _with_kind(column: Column, known: pd.Series, dates: str) -> Column:
         note += many if len(stray) > 1 else f" 1 cell, {cell}, is not a number and counts as missing."
     column = replace(column, note=note.strip(), missing=len(known) - int(kept.sum()), notation=read)
     return _of_numbers(column, numbers[kept], likely[kept])
+
+
+def _of_several(column: Column, known: pd.Series) -> Column | None:
+    """Return a column with two numbers or several answers a cell, None if it has neither."""
+    words, as_words = list(map(str, known.unique())), f"{_option(column, '--words')} reads each as a word."
+    if (sign := sign_of_pairs(words)) and not (_IDENTIFIER.search(column.name) or _CODE.search(column.name)):
+        ranges, unread = are_ranges(words), known[parts_of(known, "pair").popitem()[1].isna()]
+        if ranges and len(words) <= min(_CLASSES, len(known) / 5):
+            note = f"Ranges such as {words[0]!r} are categories; {_option(column, '--use', '=pair')} "
+            return replace(column, kind="word", note=f"{note}reads their ends as two numbers.")
+        what = "ranges, as their two ends" if ranges else f"two numbers around {sign!r}"
+        note = f"Read as {what} ({known.drop(unread.index).iloc[0]!r}); {as_words}"
+        note += f" Other cells, such as {unread.iloc[0]!r}, count as missing." if len(unread) else ""
+        return replace(column, kind="pair", note=note, missing=len(unread))
+    separator, answers = answers_in(known)
+    note = f"Several answers, between {separator!r}: {quoted(answers)}, each a yes or no; {as_words}"
+    return replace(column, kind="answers", note=note) if answers else None
 
 
 def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column:
@@ -233,7 +328,7 @@ def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column
         )
     n, different = numbers.size, np.unique(numbers)
     if different.size < 2:
-        return replace(column, note=_SAME)
+        return replace(column, note=_SAME.format(" that have one"))
     if set(different.tolist()) == {0.0, 1.0}:
         return replace(column, kind="yes_no")
     integral = bool((numbers == np.round(numbers)).all())
@@ -280,7 +375,7 @@ def _of_words(column: Column, known: pd.Series) -> Column:
     if merged:
         pairs = [f"{word!r} as {level!r}" for word, level in merged.items()]
         column = replace(column, note=f"Words that differ only in case are merged: {quoted(pairs)}.")
-    if perhaps := [word for word in _PERHAPS if word in set(words)]:
+    if perhaps := [word for word in PERHAPS if word in set(words)]:
         are = "is a word" if len(perhaps) == 1 else "are words"
         question = f"{quoted([repr(word) for word in perhaps])} {are} in column {column.name!r}."
         column = replace(column, question=question, option=f"missing={','.join(perhaps)}")

@@ -159,3 +159,33 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
         n = "1 column" if len(those) == 1 else f"{len(those):,} columns"
         notes.append(f"{n} had {why}: see “{those[0]}”.")
     return list(names)
+
+
+def frame_of(arrow: Any) -> pd.DataFrame:
+    """Return the columns of single values of an Arrow table."""
+    import pyarrow as pa
+
+    table = pa.table(arrow)
+    plain = {n: column for n, each in enumerate(table.columns) if (column := _plain(each)) is not None}
+    frame = pa.table(list(plain.values()), list(map(str, plain))).to_pandas(deduplicate_objects=False)
+    return frame.set_axis([table.schema.names[n] for n in plain], axis=1)
+
+
+def _plain(column: Any) -> Any:
+    """Return an Arrow column as numbers, booleans, times without a time zone, or strings; else None."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    kind, moment = column.type, pa.timestamp("us")
+    if of.is_dictionary(kind):
+        return column if kind.ordered else _plain(column.cast(kind.value_type))
+    others = (
+        *((of.is_decimal, pa.float64()), (of.is_float16, pa.float64()), (of.is_string_view, pa.string())),
+        *((of.is_timestamp, moment), (of.is_date, moment)),
+        *((of.is_time64, pa.int64()), (of.is_duration, pa.int64()), (of.is_time32, pa.int32())),
+    )
+    other = next((other for is_kind, other in others if is_kind(kind)), None)
+    plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
+    if other is not None:
+        return column.cast(other, safe=False)
+    return column if any(is_plain(kind) for is_plain in plain) else None

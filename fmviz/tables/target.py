@@ -14,10 +14,11 @@ from fmviz.checked import Distinct, Finite, Positive, checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.losses import Loss
 from fmviz.engine.target import Target
-from fmviz.tables.cells import levels_of, quoted, words_of
+from fmviz.tables.cells import are_codes, quoted, without, words_of
 from fmviz.tables.columns import YES, FeatureColumn, NumberColumn, WordColumn, column_from_dict
-from fmviz.tables.kinds import Column, ascending, described
+from fmviz.tables.kinds import Column, ascending, described, listed
 from fmviz.tables.scaling import Scaling
+from fmviz.tables.source import Reading
 
 Task = Literal["regression", "binary", "class", "ordinal", "several"]
 """A number; two classes; several classes; ordered classes; any number of labels per row."""
@@ -140,26 +141,31 @@ class TargetEncoding:
         one_of("task", task, TASKS)
         column = column or described(values.to_frame())[0]
         name, reader = column.name, column.words
-        words = levels_of(reader.read(values).dropna())
+        words = reader.in_order(reader.read(values).dropna())
         if len(words) < 2:
             always = f"is always {words[0]!r}" if words else "has no values"
             raise ValueError(f"The target {name!r} {always}; there is nothing to predict. Choose another.")
         positive = positive if positive in words else ""
         notes = (
             [f"Target {name!r}: {column.note}"]
-            if column.note and column.kind not in ("ignored", "text")
+            if column.note and column.kind in ("number", "word", "yes_no")
             else []
         )
         notes += [column.asked] if column.question and column.option != "words" else []
         numbers = column.numbers.read(values)
-        mostly = len(words) > 2 and numbers.notna().sum() >= 0.5 * values.notna().sum() and not positive
+        mostly = (
+            len(words) > 2
+            and not are_codes(words)
+            and numbers.notna().sum() >= 0.5 * values.notna().sum()
+            and not positive
+        )
         if task == "regression" or (task == "auto" and mostly):
             return cls._of_numbers(column.numbers, numbers, words, logarithm, notes)
         if logarithm:
             raise ValueError(f"The target {name!r} has classes, but a logarithm needs numbers.")
         reader = replace(reader, levels=tuple(words[:MOST_CLASSES]))
         kind: Task = "ordinal" if task == "ordinal" else "class"
-        labels, scale = order or words, () if order else ascending(words)
+        labels, scale = order or words, () if order or column.order else ascending(words)
         if len(words) == 2:
             kind = "binary"
             labels = sorted(words, key=(positive or (order[1:2] or words[1:])[0]).__eq__)
@@ -244,12 +250,18 @@ class TargetEncoding:
         """Sentences on how the columns were read."""
         return tuple(note for part in (self.parts or (self,)) for note in part.notes)
 
-    def encode(self, table: pd.DataFrame) -> np.ndarray:
-        """Return y of a table, float64 of shape (N,) or (N, m); NaN if a value is missing or unknown."""
+    def encode(
+        self, table: pd.DataFrame, reading: Reading | None = None, notes: list[str] | None = None
+    ) -> np.ndarray:
+        """Return y of a table, float64 of shape (N,) or (N, m); NaN if a value is missing or unknown.
+
+        The options of reading apply to its cells, and sentences on another notation are appended to `notes`.
+        """
         if self.parts:
-            return np.column_stack([part.encode(table) for part in self.parts])
+            return np.column_stack([part.encode(table, reading, notes) for part in self.parts])
         assert self.reader is not None
-        values = self.reader.read(table[self.name])
+        cells = without(table[self.name], listed(reading.missing if reading else ""))
+        values = self.reader.suited(cells, [] if notes is None else notes).read(cells)
         if self.task == "regression":
             numbers = values.to_numpy(dtype=np.float64)
             # Numbers without a logarithm count as missing.

@@ -69,6 +69,8 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     first = 0 if asked.skip else _first(rows, width, notes)
     header = asked.header == "yes" or (asked.header == "auto" and _has_header(rows[first:], notes))
     begin = first + header
+    if header and begin < len(rows) and delimiter == " " and len(rows[begin]) == len(rows[first]) + 1:
+        rows[first].insert(0, "row")
     fields = rows[first] if header else [f"column {place}" for place in range(1, len(rows[first]) + 1)]
     columns = named([field.strip() for field in fields], notes)
     if len(columns) < 2:
@@ -108,7 +110,18 @@ def _delimiter(text: str) -> str:
     # With tabs or semicolons as delimiters, commas are parts of numbers.
     sure = [sign for sign in "\t;" if lines and fields[sign][0] == len(lines)]
     best = (sure or [max(_SNIFFED, key=lambda sign: fields[sign])])[0]
+    if not sure and _divided_by_blanks(lines):
+        return " "
     return best if fields[best][0] else max(_SNIFFED, key=lines[0].count) if lines else ","
+
+
+def _divided_by_blanks(lines: Sequence[str]) -> bool:
+    """Return whether blanks divide all lines into as many fields, other delimiters being parts of numbers."""
+    rows = list(_rows((" ".join(line.split()) for line in lines), " "))
+    # R writes the names of rows without a name above them.
+    alike = {len(row) for row in rows[1:]} in ({len(rows[0])}, {len(rows[0]) + 1}) if len(rows) > 1 else False
+    cells = [cell for row in rows for cell in row if any(sign in cell for sign in _SNIFFED)]
+    return alike and len(rows[1]) > 1 and all(map(is_written_number, cells))
 
 
 def _rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

@@ -127,9 +127,9 @@ class Dataset:
     @cached_property
     def bases(self) -> dict[str, np.ndarray]:
         """The mask of the features of every name of bases, if all bases of numbers stand side by side."""
-        from fmviz.tables.curves import parts_of
+        from fmviz.tables.curves import features_of_bases
 
-        return parts_of(self.columns)
+        return features_of_bases(self.columns)
 
     @cached_property
     def n_bytes(self) -> int:

@@ -20,6 +20,8 @@ KIND_WORDS = {
     "word": "category",
     "yes_no": "yes or no",
     "date": "date",
+    "pair": "two numbers",
+    "answers": "several answers",
     "text": "text",
     "ignored": "leave out",
 }
