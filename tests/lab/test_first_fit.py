@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from programs import printed
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
-from fmviz.lab.search import averaged as module
 from fmviz.lab.search import contest as contests
-from fmviz.lab.search.averaged import Average, Message, average_beside
+from fmviz.lab.search.averaged import Message
 from fmviz.lab.search.contest import contest_of
 from fmviz.lab.search.first_fit import FirstFit, first_fit, first_fit_program
 from fmviz.paths.validation import Trial, finished
 
 EXPERIMENT = Experiment(dataset="balance_scale", rank=3, validation=0.3, loss="logistic")
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(module, "_DRAWS", 20)
-    monkeypatch.setattr(module, "_BURN_IN", 20)
 
 
 def test_every_step_says_what_it_is_and_the_fit_is_stored_and_repeated(store):
@@ -49,17 +41,3 @@ def test_a_stopped_search_ends_where_it_is():
     assert all(isinstance(step, Trial) for step in steps)
     with pytest.raises(ValueError, match="before the first fit"):
         list(first_fit(Run.prepare(EXPERIMENT), should_stop=lambda: True))
-
-
-def test_intervals_are_those_of_the_samples():
-    run = Run.prepare(EXPERIMENT)
-    average = next(step for step in average_beside(run, run.end().parameters) if isinstance(step, Average))
-    i, j = np.array([0, 1]), np.array([2, 3])
-    table = average.intervals(i, j, level=0.5)
-    # No attribute has levels here; the samples are probit scores, the fit is log-odds.
-    samples = 1.702 * average.posterior.weights(i, j)
-    assert table["mean"].tolist() == pytest.approx(samples.mean(axis=0))
-    inside = (samples > table["lower"].to_numpy()) & (samples < table["upper"].to_numpy())
-    assert inside.mean(axis=0) == pytest.approx([0.5, 0.5], abs=0.05)
-    agree = np.sign(samples) == np.sign(samples.mean(axis=0))
-    assert table["probability"].tolist() == pytest.approx(agree.mean(axis=0))

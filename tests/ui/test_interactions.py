@@ -12,7 +12,6 @@ from ui.driving import choose, metrics, page, press, words, written
 from fmviz.lab.background import tasks
 from fmviz.lab.catalog import DataChoice
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.search import averaged
 from fmviz.lab.store import Growth
 from fmviz.report import html, of_stored
 from fmviz.ui.interactions import opened, pairs
@@ -51,22 +50,7 @@ def test_pairs_are_searched_sorted_and_told(store, sentences):
     sentences(app, "interactions", "nothing fits the search")
 
 
-def test_samples_give_intervals_and_say_whether_they_predict_better(store, sentences, monkeypatch):
-    monkeypatch.setattr(averaged, "_DRAWS", 10)
-    monkeypatch.setattr(averaged, "_BURN_IN", 10)
-    app = page("interactions", run=trained(**MONKS), view="pairs")
-    app.toggle(key="interactions_samples").set_value(True).run()
-    app.run()
-    sentences(app, "interactions", "intervals")
-    assert written(app)["samples"] == "1"
-    table = app.dataframe[-1].value
-    assert (table["lower"] <= table["mean"]).all()
-    assert (table["mean"] <= table["upper"]).all()
-    assert table["probability"].between(0.0, 1.0).all()
-
-
-def test_columns_are_read_before_features(store, sentences, monkeypatch):
-    monkeypatch.setattr(averaged, "_DRAWS", 10)
+def test_columns_are_read_before_features(store, sentences):
     run = trained(**MONKS)
     app = page("interactions", run=run)
     sentences(app, "interactions", "columns")

@@ -1,26 +1,20 @@
-"""Predictions averaged over samples of a Bayesian factorization machine, compared with a fit."""
+"""Averages over samples of Bayesian machines, and how good predictions are by row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 
 from fmviz.engine.design import Design
 from fmviz.engine.fit import never
-from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
-from fmviz.engine.sampling.posterior import Posterior, draws_by_output, intervals_of
+from fmviz.engine.sampling.posterior import Posterior, draws_by_output
 from fmviz.engine.target import Target
-from fmviz.lab.interpretation.attributes import Attributes
-from fmviz.lab.runner import Run
-from fmviz.metrics import METRICS, Metric, Predictions, measured
-from fmviz.metrics.prediction import auc_by_row, standard_error
+from fmviz.metrics import METRICS, Metric
+from fmviz.metrics.prediction import auc_by_row
 
-_DRAWS, _BURN_IN = 150, 50
 # Limits on visited entries and stored numbers, for time and memory.
 _MOST_VISITS = 1e10
 _MOST_NUMBERS = 5e7
@@ -70,19 +64,9 @@ class Sampling:
         return self.visits(problem) <= _MOST_VISITS and self.numbers(problem) <= _MOST_NUMBERS
 
 
-def usual_sampling(problem: Problem) -> Sampling:
-    """Return one machine with the rank and all features of a problem."""
-    return Sampling(problem.rank, [np.ones(problem.design.n_features, dtype=bool)], _BURN_IN, _DRAWS)
-
-
 def can_be_sampled(problem: Problem) -> bool:
     """Return whether samples suit the model and the loss: pairs, separate outputs, and a mean or classes."""
     return problem.model.plain and (problem.loss.task == "binary" or problem.loss.name == "squared")
-
-
-def can_be_averaged(problem: Problem) -> bool:
-    """Return whether `averaged` is possible, in time and memory."""
-    return can_be_sampled(problem) and usual_sampling(problem).fits(problem)
 
 
 def sampled(
@@ -115,151 +99,6 @@ def sampled(
     return machines if len(outputs) > 1 else machines.machines[0]
 
 
-def averaged(
-    prepared: Run, should_stop: Callable[[], bool] = never
-) -> Generator[Message, None, Posterior | None]:
-    """Return samples of machines with the rank and training rows of a run, or None if impossible."""
-    problem = prepared.problem
-    if not can_be_averaged(problem):
-        return None
-    seed = prepared.experiment.seed
-    return (yield from sampled(problem, usual_sampling(problem), seed, should_stop))
-
-
-@dataclass(frozen=True, eq=False)
-class Baseline:
-    """The baseline of the weights of a fit with respect to levels of attributes.
-
-    If every row has exactly one level of an attribute, adding a constant to the weights of all levels with
-    another feature, and subtracting it from the linear weight of that feature, changes no prediction. Samples
-    compared with a fit need the same constants: with ⟨p_i, p_j⟩ = ⟨p_i − p̄, p_j − p̄⟩ + …, p̄ the mean
-    factors of an attribute over the rows, the first term is independent of the baseline, and the others are
-    taken from the fit.
-
-    Attributes
-    ----------
-    P : (d, k) ndarray
-        The factors of the fit.
-    shares : (G, d) CSR array
-        Share of the rows with each level, for attributes with one level per row; the last row is empty.
-    attribute : (d,) int ndarray
-        The row of `shares` of every feature.
-    """
-
-    P: np.ndarray
-    shares: sp.csr_array
-    attribute: np.ndarray
-
-    @classmethod
-    def of(cls, prepared: Run, parameters: Parameters) -> Baseline:
-        """Return the baseline of a fit with these parameters."""
-        design = prepared.problem.design
-        n, d = design.n_samples, design.n_features
-        # Without linear weights there is nothing to subtract from.
-        levels = (
-            [
-                np.array(attribute.columns)
-                for attribute in Attributes(prepared.dataset).all
-                # Every row has exactly one of its levels.
-                if attribute.kind == "levels" and not attribute.can_lack
-            ]
-            if prepared.problem.fit_linear
-            else []
-        )
-        attribute = np.full(d, len(levels))
-        for place, columns in enumerate(levels):
-            attribute[columns] = place
-        share = np.where(attribute < len(levels), design.transpose_dot(np.ones(n)) / n, 0.0)
-        shares = sp.csr_array((share, (attribute, np.arange(d))), shape=(len(levels) + 1, d))
-        return cls(parameters.P, shares, attribute)
-
-    def centered(self, P: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Return ⟨p_i − p̄, p_j − p̄⟩ for pairs (i, j), shape (n,)."""
-        means = self.shares @ P
-        first, second = (P[features] - means[self.attribute[features]] for features in (i, j))
-        return np.einsum("pk,pk->p", first, second)
-
-    def own(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Return the other terms of the weights of pairs (i, j), shape (n,)."""
-        return np.einsum("pk,pk->p", self.P[i], self.P[j]) - self.centered(self.P, i, j)
-
-
-@dataclass(frozen=True, eq=False)
-class Average:
-    """Predictions averaged over samples, compared with those of a fit.
-
-    Attributes
-    ----------
-    posterior : Posterior
-        The samples, in single precision.
-    better : bool
-        Whether the average is used for prediction: if it is better by more than a standard error of the
-        difference.
-    figures : mapping of str to float
-        Prediction metrics of the average on these rows, by the names of `Run.measure`.
-    message : str
-        The comparison as a sentence.
-    baseline : Baseline or None
-        The baseline of the fit; None with several outputs.
-    scale : float
-        Factor from the samples' scores to those of the fit.
-    """
-
-    posterior: Posterior
-    better: bool
-    figures: Mapping[str, float]
-    message: str
-    baseline: Baseline | None
-    scale: float
-
-    @classmethod
-    def beside(cls, prepared: Run, parameters: Parameters, posterior: Posterior) -> Average:
-        """Compare samples with the parameters of a fit."""
-        draws = posterior.P.shape[-3]
-        log_odds = prepared.problem.loss.probability(np.zeros(1)) is not None
-        baseline = Baseline.of(prepared, parameters) if prepared.problem.n_machines is None else None
-        fit = baseline, LOG_ODDS if log_odds else 1.0
-        if prepared.validation is None:
-            return cls(posterior, False, {}, f"{draws} samples of a Bayesian machine.", *fit)
-        design, y = prepared.validation
-        target = Target.of(prepared.dataset.target_of(y))
-        metric = metric_of(target.kind)
-        scale, title = metric.within(prepared.dataset.unit)
-        title += prepared.dataset.contrast if metric.name == "auc" else ""
-        scores = posterior.scores(design.matrix), prepared.problem.model.scores(design, parameters)
-        each = [measured(target.kind, Predictions(target, f)) for f in scores]
-        sampled, own = (figures[metric.name] for figures in each)
-        shown = {f"validation_{name}": value for name, value in each[0].items()}
-        gain = np.subtract(*(by_row(target, f) for f in scores))
-        error = standard_error(gain, prepared.row_groups[1])
-        better = bool(gain.mean() > error)
-        compared = "better than" if better else "worse than" if gain.mean() < -error else "about as good as"
-        words = (
-            f"On held-out rows, predictions averaged over {draws} samples of a Bayesian machine are "
-            f"{compared} those of this fit: {title} {scale * sampled:.4g} and {scale * own:.4g}, "
-            f"{abs(gain.mean()) / (error or 1.0):.1f} standard errors apart."
-        )
-        return cls(posterior, better, shown, words, *fit)
-
-    def intervals(self, i: np.ndarray, j: np.ndarray, level: float = 0.95) -> pd.DataFrame:
-        """Return posterior statistics of the weights of pairs (i, j), in the baseline of the fit.
-
-        Returns
-        -------
-        DataFrame
-            ``mean``; ``lower`` and ``upper``, the ends of the central interval of probability `level`;
-            ``probability``, the share of samples whose weight has the sign of the mean.
-        """
-        assert self.baseline is not None, "requires a single output"
-        samples = np.stack([self.baseline.centered(P, i, j) for P in self.posterior.P])
-        return pd.DataFrame(intervals_of(self.scale * samples + self.baseline.own(i, j), level))
-
-    @property
-    def n_bytes(self) -> int:
-        """The memory size in bytes."""
-        return int(self.posterior.P.nbytes + self.posterior.w.nbytes)
-
-
 def metric_of(kind: str) -> Metric:
     """Return the metric that compares predictions of a kind of target."""
     return METRICS["rmse" if kind == "real" else "auc"]
@@ -275,15 +114,3 @@ def by_row(target: Target, f: np.ndarray) -> np.ndarray:
     known = [areas for areas in each if np.isfinite(areas).all()]
     # Without rows of a class, there is nothing to compare.
     return np.mean(known, axis=0) if known else np.full(len(f), 0.5)
-
-
-def average_beside(
-    prepared: Run, parameters: Parameters, should_stop: Callable[[], bool] = never
-) -> Generator[Message | Average, None, Average | None]:
-    """Draw samples for a run, if possible, and compare their predictions with those of the fit."""
-    posterior = yield from averaged(prepared, should_stop)
-    if posterior is None:
-        return None
-    average = Average.beside(prepared, parameters, posterior)
-    yield average
-    return average

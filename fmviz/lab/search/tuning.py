@@ -13,7 +13,7 @@ from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.starts.informed import QUICK
 from fmviz.lab.runner import Run, prepare
-from fmviz.lab.search.averaged import can_be_averaged
+from fmviz.lab.search.averaged import can_be_sampled
 from fmviz.paths.shared_basis import search_basis_strength
 from fmviz.paths.validation import Trial, Validation, default_folds, search_strengths
 
@@ -58,7 +58,7 @@ def tuned(
     first = y if y.ndim == 1 else y[:, 0]
     folds = default_folds(first, classes and y.ndim == 1, rng, prepared.row_groups[0])
     size: dict[str, Any] = {}
-    if can_be_averaged(problem):
+    if can_be_sampled(problem):
         size = {"count": 8, "patience": 3}
         if len(problem.machines) > 1 and y.shape[0] * len(problem.machines) >= _MANY:
             folds = folds[:1]

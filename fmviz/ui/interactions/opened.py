@@ -20,7 +20,7 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, dataset_of
-from fmviz.lab.search.averaged import Message, average_beside
+from fmviz.lab.search.averaged import Message
 from fmviz.lab.search.by_columns import ByColumns, read_by_columns
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import title_of_run
@@ -177,7 +177,7 @@ def calculated(
     return results[0] if results else None
 
 
-def in_background(reading: Opened, name: str, make: Make, words: str, later: str = "") -> list[Any] | None:
+def in_background(reading: Opened, name: str, make: Make, words: str) -> list[Any] | None:
     """Return a task's results so far (None before the first); draw its progress and buttons.
 
     Parameters
@@ -190,8 +190,6 @@ def in_background(reading: Opened, name: str, make: Make, words: str, later: str
         Yields results, and a `Message` for progress.
     words : str
         Description of the task for the user, replaced by each `Message`.
-    later : str
-        Description of the work after the first result.
     """
     tasks, id = manager(), f"{name}:{reading.key}"
     task = tasks.get(id) or tasks.submit(id, make)
@@ -200,8 +198,6 @@ def in_background(reading: Opened, name: str, make: Make, words: str, later: str
         return [item for item in view.items if not isinstance(item, Message)]
 
     def going_on(view: TaskView) -> str:
-        if results_of(view):
-            return later
         return view.items[-1].message if view.items else words
 
     view = task.view()
@@ -220,7 +216,7 @@ def in_background(reading: Opened, name: str, make: Make, words: str, later: str
             )
     elif view.state is TaskState.STOPPED:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{plain(view.message)} {plain(later if results else words)}", width="content")
+            st.markdown(f"{plain(view.message)} {plain(words)}", width="content")
             st.button(
                 "Start again",
                 icon=":material/replay:",
@@ -229,12 +225,6 @@ def in_background(reading: Opened, name: str, make: Make, words: str, later: str
                 args=(id,),
             )
     return results if results or view.state is TaskState.FINISHED else None
-
-
-def read_samples(reading: Opened) -> list[Any] | None:
-    """Return posterior samples of the features of a run, compared with its fit."""
-    make = partial(_read, average_beside, reading)
-    return in_background(reading, "samples", make, "Sampling a Bayesian machine.")
 
 
 def read_columns(reading: Opened, strengths: str) -> ByColumns | None:

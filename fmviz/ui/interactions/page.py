@@ -43,7 +43,6 @@ TABLE = (
     *pairs.TABLE,
     *columns.TABLE,
     *row.TABLE,
-    *pairs.SAMPLES,
 )
 # Settings that are reset when another run is chosen.
 _OWN = ("output", "find", "pair", "row", "change", "seek")

@@ -1,4 +1,4 @@
-"""The strongest pairs as a table and a matrix, with intervals from posterior samples."""
+"""The strongest pairs as a table and a matrix, with sentences."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import pandas as pd
 import streamlit as st
 
 from fmviz.engine.interactions.weights import PairWeights, Ranking, never_zero
-from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import name_matches, ranking_words, strongest_features, table_of_pairs
 from fmviz.lab.interpretation.wording import Wording
-from fmviz.lab.search.averaged import Average
 from fmviz.stage import CodesFrame, Panel, View, encode_codes
 from fmviz.tables.cells import shortened
 from fmviz.ui import widgets
 from fmviz.ui.components import matrix_view
 from fmviz.ui.escape import plain
-from fmviz.ui.interactions.opened import Opened, calculated, read_samples
+from fmviz.ui.interactions.opened import Opened, calculated
 from fmviz.ui.settings.state import Settings, Text
 
 MOST = 500
@@ -34,8 +32,7 @@ TABLE = (
 
 
 def draw(settings: Settings, reading: Opened) -> None:
-    """Draw the view, with intervals if there are samples."""
-    average = _choose_samples(settings, reading)
+    """Draw the view."""
     if reading.pairs is None:
         st.info(plain(reading.no_pairs), icon=":material/block:")
         return
@@ -69,10 +66,7 @@ def draw(settings: Settings, reading: Opened) -> None:
     table = _table(f"{reading.key}:{name}", reading, ranking)
     st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
     st.caption(plain(ranking_words(ranking, higher=len(reading.model.orders) > 1)))
-    if average is None:
-        st.caption("Regularization shrinks weights: their order and sign are more reliable than their size.")
-    else:
-        table = table.join(average.intervals(*ranking.sets.T).set_axis(table.index))
+    st.caption("Regularization shrinks weights: their order and sign are more reliable than their size.")
     _in_words(table, reading.wording)
     if (table["rows_with_both"] == 0).any():
         st.caption(
@@ -101,29 +95,13 @@ _COLUMNS = {
 }
 
 
-_SAMPLED = {
-    "mean": (
-        "Mean",
-        "%.4g",
-        "Mean weight of the pair over the samples. The part common to all levels of a column, which "
-        "linear weights can absorb, is taken from this fit.",
-    ),
-    "lower": ("95 % from", "%.4g", "Lower end of the interval with 95 % of the samples."),
-    "upper": ("to", "%.4g", "Upper end of the interval."),
-    "probability": ("Same sign", "%.3f", "Share of samples whose weight has the sign of the mean."),
-}
-
-
 def _in_words(table: pd.DataFrame, wording: Wording) -> None:
-    """Draw the table of `table_of_pairs`, with columns of `Average.intervals` if there are samples."""
-    first = ("sentence", "weight")
-    sampled = [name for name in _SAMPLED if name in table]
-    weights = [name for name in ("weight", "mean", "lower", "upper") if name in table]
-    table = table.assign(**{name: table[name] * wording.scale for name in weights})
+    """Draw the table of `table_of_pairs`."""
+    table = table.assign(weight=table["weight"] * wording.scale)
     unit = plain(wording.unit)
     row = _TALL if table["sentence"].str.len().max() > 48 else _LINE
     st.dataframe(
-        table[["sentence", "weight", *sampled, *[name for name in _COLUMNS if name not in first]]],
+        table[[*_COLUMNS]],
         key="interactions_pairs",
         hide_index=True,
         row_height=row,
@@ -148,54 +126,9 @@ def _in_words(table: pd.DataFrame, wording: Wording) -> None:
                 "for pairs with large weights that occur often.",
             ),
             "sentence": st.column_config.TextColumn(_COLUMNS["sentence"], width=340),
-            **{
-                name: st.column_config.NumberColumn(label, format=digits, width=90, help=words)
-                for name, (label, digits, words) in _SAMPLED.items()
-            },
         },
         alt="Pairs of features with weight, co-occurrence count and a sentence on the effect.",
     )
-
-
-# ----------------------------------------------------------------------------------------------- intervals
-
-
-SAMPLES = (
-    ParamSpec(
-        "samples",
-        "bool",
-        False,
-        help="Samples a Bayesian machine with the rank and training rows of this run, for an interval "
-        "of each pair's weight and the certainty of its sign.",
-    ),
-)
-
-
-def _choose_samples(settings: Settings, reading: Opened) -> Average | None:
-    """Draw the switch for samples and their progress; return the average once they are complete."""
-    possible = reading.pairs is not None and reading.model.plain
-    if not possible or not widgets.param(settings, "samples", "Intervals from samples"):
-        return None
-    results = read_samples(reading)
-    if results is None:
-        return None
-    average = next((item for item in results if isinstance(item, Average)), None)
-    if average is None:
-        st.info("Sampling at this rank takes too much time or memory. Lower the rank.")
-        return None
-    words = plain(average.message)
-    if reading.wording.log_odds:
-        words += (
-            f" Means and intervals are probit scores times {average.scale:g}, which approximates the "
-            "log-odds."
-        )
-    elif average.posterior.binary:
-        words += (
-            " Means and intervals are on the probit scale: compare them with each other, not with the "
-            "weights of this fit."
-        )
-    st.caption(f":material/stacked_line_chart: {words}")
-    return average
 
 
 # -------------------------------------------------------------------------------------------------- matrix
