@@ -34,7 +34,8 @@ _FOLDS = 3
 # Numbers are easier to interpret than their logarithms, which must reduce the squared error by this share.
 _LOGARITHM_GAIN = 0.1
 # More rows do not improve the choice, and take longer.
-_MOST_ROWS = 6_000
+MOST_ROWS = 6_000
+"""The rows on which bases are compared."""
 _ONE_FOLD = 3_000
 
 
@@ -78,7 +79,7 @@ def best_bases(
         The chosen name, and by name the mean squared error divided by the variance of y, or the mean log
         loss.
     """
-    order = np.random.default_rng(0).permutation(np.flatnonzero(pd.notna(y)))[:_MOST_ROWS]
+    order = np.random.default_rng(0).permutation(np.flatnonzero(pd.notna(y)))[:MOST_ROWS]
     y = y[order]
     numbers = np.issubdtype(y.dtype, np.number) and len(np.unique(y)) > 2
     if numbers:
@@ -105,7 +106,7 @@ def best_bases(
 
 def prefers_logarithm(X: sp.csr_array, y: np.ndarray, row_groups: np.ndarray | None = None) -> bool:
     """Return whether a machine of the logarithm of y predicts y better, by a standard error and a tenth."""
-    order = np.random.default_rng(0).permutation(y.size)[:_MOST_ROWS]
+    order = np.random.default_rng(0).permutation(y.size)[:MOST_ROWS]
     rows, y = X[order], y[order]
     gains, losses, prior = [], [], np.zeros(X.shape[1], dtype=int)
     for fold in _folds(order, row_groups):

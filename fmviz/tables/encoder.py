@@ -28,7 +28,7 @@ from fmviz.tables.columns import (
     WordColumn,
     column_from_dict,
 )
-from fmviz.tables.curves import BASES, EVERY, SIDE_BY_SIDE, USUAL, best_bases
+from fmviz.tables.curves import BASES, EVERY, MOST_ROWS, SIDE_BY_SIDE, USUAL, best_bases
 from fmviz.tables.kinds import KINDS, Column, described, listed
 from fmviz.tables.parts import parts_of
 from fmviz.tables.repeats import repeated, telling
@@ -40,6 +40,8 @@ NUMBERS = ("auto", "line", "curve")
 # X is sparse if more than this share of it is zero.
 _SPARSE_SHARE = 0.7
 _MANY_ROWS = 1_000
+# With more numbers in all, no bases are compared.
+_MOST_NUMBERS = 1_000_000
 _RARE = 5
 
 
@@ -303,6 +305,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ) -> None:
         """Choose the curves of numbers that predict best."""
         tried = {"auto": tuple(BASES), "curve": tuple(BASES)[1:]}.get(self.numbers, (self.numbers,))
+        numbers = sum(isinstance(column, NumberColumn) for column in self.columns_)
+        if len(tried) > 1 and y is not None and numbers * min(len(y), MOST_ROWS) > _MOST_NUMBERS:
+            tried = (tried[0],)
+            self._say(
+                f"{numbers:,} columns of numbers enter as {_basis(tried[0])}; a choice would take long."
+            )
         able: dict[str, tuple[FeatureColumn, ...]] = {
             name: tuple(
                 column.with_curves(read[column.name], BASES.get(name, SIDE_BY_SIDE))
@@ -325,10 +333,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             }
             self.bases_, losses = best_bases(encoded, y, row_groups, None if self.ends else priors)
             share = losses[self.bases_] / losses.get("line", np.nan)
-            chosen = "straight lines" if self.bases_ == "line" else f"curves of {self.bases_}"
             shown = "less than 1 %" if share < 0.01 else f"{100 * share:.0f} %"
             than = f", {shown} of that of straight lines" if share < 1.0 else ""
-            self._say(f"Numbers enter as {chosen}: the smallest loss in validation{than}.")
+            self._say(f"Numbers enter as {_basis(self.bases_)}: the smallest loss in validation{than}.")
         self.columns_ = able.get(self.bases_, self.columns_)
 
     # ------------------------------------------------------------------------------------------ applied
@@ -525,6 +532,10 @@ def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
     return X.set_axis(
         [word if not names or word in names else " ".join(word.split()) for word in words], axis=1
     )
+
+
+def _basis(name: str) -> str:
+    return "straight lines" if name == "line" else f"curves of {name}"
 
 
 def _rows(n: int) -> str:

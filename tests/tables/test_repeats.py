@@ -99,3 +99,11 @@ def test_the_logarithm_of_a_target_is_fitted_if_it_predicts_better(rng):
     sums = table.assign(y=50.0 + np.exp(X[:, 0]) + X[:, 1])
     assert not encode(source_of(sums), recipe_of(sums)).target.logarithm
     assert not encode(source_of(table), recipe_of(table.assign(y=X[:, 0]))).target.parts
+
+
+def test_many_numbers_enter_as_lines(rng, monkeypatch):
+    monkeypatch.setattr("fmviz.tables.encoder._MOST_NUMBERS", 300)
+    table = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("aby"))
+    encoder = encode(source_of(table), recipe_of(table, numbers="auto")).encoder
+    assert encoder.bases_ == "line"
+    assert "2 columns of numbers enter as straight lines; a choice would take long." in encoder.sentences_

@@ -28,7 +28,7 @@ _RANK, _DRAWS = 8, 200
 # The limit on reads of entries of X over all folds.
 _MOST_VISITS = 1e10
 # The limit on entries of X with all bases side by side.
-_MOST_ENTRIES = 5e7
+_MOST_ENTRIES = 1e7
 _BASES = 8
 # Candidates are worse beyond this number of standard errors.
 _WORSE = 2.0
