@@ -104,6 +104,6 @@ def test_the_logarithm_of_a_target_is_fitted_if_it_predicts_better(rng):
 def test_many_numbers_enter_as_lines(rng, monkeypatch):
     monkeypatch.setattr("fmviz.tables.encoder._MOST_NUMBERS", 300)
     table = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("aby"))
-    encoder = encode(source_of(table), recipe_of(table, numbers="auto")).encoder
+    encoder = encode(source_of(table), replace(recipe_of(table), numbers="auto")).encoder
     assert encoder.bases_ == "line"
     assert "2 columns of numbers enter as straight lines; a choice would take long." in encoder.sentences_
