@@ -132,7 +132,7 @@ def test_strengths_and_a_candidate_are_chosen_by_folds(file, table, tmp_path, co
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["data"]["training_rows"] == 300
     errors = {row["300 held-out rows in 5 folds"]: row for row in report["candidates"]}
-    assert f"{report['predicts']} predicts best." in report["search"]["message"]
+    assert f"the predictions of {report['predicts']} are best." in report["search"]["message"]
     assert errors[report["predicts"]]["RMSE (in price)"] < 0.1 * errors["the mean"]["RMSE (in price)"]
     # Errors of all candidates stand above the machine of sparse pairs, with its own.
     candidates, machine = text.split("Sparse pairs, fitted to 300 rows:")

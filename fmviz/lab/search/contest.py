@@ -100,7 +100,7 @@ class Contest:
         labels: dict[Name, str] = {
             "mean": "the mean" if self.run.problem.target.kind == "real" else "the most frequent class",
             "columns": "the columns alone",
-            "pairs": "the machine of sparse pairs",
+            "pairs": "sparse pairs",
             "lines": "the average over samples" + " with lines" * ("curves" in self.good),
             "curves": "the average over samples with curves",
         }
@@ -134,11 +134,11 @@ class Contest:
     def message(self, chosen: Name) -> str:
         """Return the outcome as a sentence."""
         labels, near = self.labels, self.sparsest
-        words = f"Of {len(self.good)} candidates, {labels[self.best]} predicts best."
-        if near == self.best:
-            return words
-        also = f"{labels[near]} is as good within one standard error"
-        return f"{words} {also[0].upper()}{also[1:]}{', and is used' if near == chosen else ''}."
+        words = f"Of {len(self.good)} candidates, the predictions of {labels[self.best]} are best."
+        if near != self.best:
+            words += f" Those of {labels[near]} are as good within one standard error"
+            words += ", and are used." if near == chosen else "."
+        return words
 
     def machine(
         self, name: Name, should_stop: Callable[[], bool] = never
