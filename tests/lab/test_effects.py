@@ -19,7 +19,7 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.effects import Axis, Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import prepare, split
-from fmviz.lab.search import by_columns
+from fmviz.lab.search import findings
 from fmviz.tables.columns import NumberColumn, TextColumn, WordColumn
 
 
@@ -124,10 +124,10 @@ def test_of_friedmans_pairs_the_true_one_alone_counts():
     dataset = Dataset.of_table(learn(table, numbers="10 hats"), "f", "F")
     experiment = Experiment(rank=6, lambda_p=1e-3, lambda_sparse=1e-4, lambda_w=1e-3, max_epochs=30)
     run = prepare(dataset, experiment, *split(600, 0.25, 0))
-    *_, reading = by_columns.read_by_columns(run, run.end().parameters)
+    *_, reading = findings.read_findings(run, run.end().parameters)
     assert reading.effects.pairs[["first", "second"]].iloc[0].tolist() == ["x0", "x1"]
-    assert reading.counted.tolist() == [True, *[False] * 14]
-    mean, alone, *machines = (row["RMSE (in y)"] for row in reading.errors)
+    assert reading.pairs["stands_out"].tolist() == [True, *[False] * 14]
+    mean, alone, *machines = reading.candidates["RMSE (in y)"]
     assert max(machines) < alone < mean
     assert reading.sentences[0] == "1 of 15 pairs of columns stands out from chance."
     assert reading.named[["first", "second"]].values.tolist() == [["x0", "x1"]]
@@ -139,7 +139,7 @@ def test_columns_without_pairs_are_fitted_with_the_loss_of_the_model(rng):
     dataset = Dataset.of_table(learn(table, numbers="line"), "o", "O")
     run = prepare(dataset, Experiment(loss="absolute", rank=1, max_epochs=1), *split(400, 0.25, 0))
     # A fifth of y is wrong by 40, which moves the mean, and not the median.
-    error = run.dataset.target_scaling.scale * np.abs(run.problem.y - by_columns._alone(run)).mean()
+    error = run.dataset.target_scaling.scale * np.abs(run.problem.y - findings._alone(run.problem)).mean()
     assert error == pytest.approx(8.0, abs=2.0)
 
 

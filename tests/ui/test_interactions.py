@@ -80,7 +80,7 @@ def test_columns_are_read_before_features(store, sentences, monkeypatch):
     assert chosen.dataframe[0].value["feature_i"].str.startswith("head_shape").all()
     assert "the typical size of a pair of columns" in words(page("interactions", run=run, view="matrix"))
     report = html(
-        replace(of_stored(store.get(run), store), by_columns=opened.latest_by_columns(opened_run(store, run)))
+        replace(of_stored(store.get(run), store), findings=[opened.latest_findings(opened_run(store, run))])
     )
     assert "Pairs of columns" in report
     assert table["sentence"][0] in report

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import calendar
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
@@ -42,8 +43,14 @@ _EXCLUDED = 3
 _WORKING, _WEEKEND = {"Mon", "Tue", "Wed", "Thu", "Fri"}, {"Sat", "Sun"}
 _PREPOSITIONS = {"year": "in", "month": "in", "weekday": "on", "hour": "at", "trend": "on"}
 _EPOCH = pd.Timestamp("2000-01-01")
-# Number of columns and pairs with a description.
-_RANKED = 60
+_CALENDARS = [
+    {name.casefold(): place for names in both for place, name in enumerate(names) if name}
+    for both in ((calendar.day_name, calendar.day_abbr), (calendar.month_name, calendar.month_abbr))
+]
+# Both minus one minus the other plus neither.
+_DOUBLE = np.array([1.0, -1.0, -1.0, 1.0])
+# A saddle has numbers of some ranges, and its lowest corner this part of the highest one.
+_FEWEST_RANGES, _SADDLE = 4, 0.25
 
 
 def as_posterior(parameters: Parameters, binary: bool) -> Posterior:
@@ -146,12 +153,16 @@ class Contrast:
         f(U, V) − f(U, not V) − f(not U, V) + f(not U, not V).
     interval : tuple of float
         The central interval of probability 0.95 over the samples; empty for a single one.
-    means : tuple of float
+    means : (4,) ndarray
         f for both U and V, for U only, for V only, and for neither.
+    counted : (4,) ndarray
+        The same of the targets of these rows; NaN without rows or targets.
     rows : int
         The number of rows with both.
     accuracy : float
         The root of the product of the variances of both indicators.
+    corners : (2, 2) ndarray or None
+        For two numbers whose effect is a saddle, its mean over low and high values of each.
     """
 
     first: Axis
@@ -160,9 +171,22 @@ class Contrast:
     of_second: list[int]
     effect: float
     interval: tuple[float, ...]
-    means: tuple[float, ...]
+    means: np.ndarray
+    counted: np.ndarray
     rows: int
     accuracy: float
+    corners: np.ndarray | None = None
+
+    @property
+    def of_counted(self) -> float:
+        """The double difference of the counted means."""
+        return float(self.counted @ _DOUBLE)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the counted means differ from the effect by more than its interval."""
+        low, high = self.interval or (self.effect, self.effect)
+        return bool(self.of_counted < low or self.of_counted > high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +210,8 @@ class Effects:
         The unit of effects.
     center : float
         The target, in this unit, at f = 0.
+    y : (N,) ndarray or None
+        The targets of the rows, in this unit, or 0 and 1 for log-odds.
     """
 
     posterior: Posterior
@@ -194,17 +220,24 @@ class Effects:
     scale: float = 1.0
     unit: str = ""
     center: float = 0.0
+    y: np.ndarray | None = None
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """The indices of rows that suffice to estimate sizes of effects."""
+        samples, _, k = self.posterior.P.shape
+        most = max(_FEWEST_SAMPLED, int(_MOST_NUMBERS / max(1, samples * k * len(self.columns))))
+        return np.sort(np.random.default_rng(0).permutation(self.X.shape[0])[: min(_MOST_ROWS, most)])
 
     @cached_property
     def rows(self) -> sp.csc_array:
-        """A subset of the rows, large enough to estimate sizes of effects."""
-        rows = sp.csr_array(self.X)
-        order = np.random.default_rng(0).permutation(rows.shape[0])
-        return sp.csc_array(rows[np.sort(order[: self._most(_MOST_ROWS)])])
+        """These rows."""
+        return sp.csc_array(sp.csr_array(self.X)[self.sample])
 
-    def _most(self, rows: int) -> int:
-        samples, _, k = self.posterior.P.shape
-        return min(rows, max(_FEWEST_SAMPLED, int(_MOST_NUMBERS / (samples * k * len(self.columns)))))
+    @property
+    def log_odds(self) -> bool:
+        """Whether effects are log-odds."""
+        return self.unit.startswith("log-odds")
 
     @cached_property
     def members(self) -> tuple[slice, ...]:
@@ -284,22 +317,6 @@ class Effects:
             records.append((a, b, *names, self.scale * float(self._product(parts[a], parts[b]).std())))
         table = pd.DataFrame(records, columns=["a", "b", "first", "second", "size"])
         return table.sort_values("size", ascending=False, ignore_index=True)
-
-    @cached_property
-    def ranked(self) -> pd.DataFrame:
-        """The columns and pairs of largest ``size``, with ``name``, ``a``, ``b`` and ``sentence``.
-
-        ``place`` is the row of a pair in `pairs`; for a single column, it and ``b`` are -1.
-        """
-        pairs = self.pairs.assign(name=self.pairs["first"] + " × " + self.pairs["second"])
-        pairs["place"] = np.arange(len(pairs))
-        every = pd.concat([self.mains.assign(a=self.mains["column"], b=-1, place=-1), pairs])
-        every = every.sort_values("size", ascending=False, kind="stable", ignore_index=True).head(_RANKED)
-        sentences = [
-            self.main_sentence(a).removeprefix(f"{name}: ") if b < 0 else self.pair_sentence(a, b)
-            for name, a, b in every[["name", "a", "b"]].itertuples(index=False)
-        ]
-        return every[["name", "size", "a", "b", "place"]].assign(sentence=sentences)
 
     @property
     def matrix(self) -> np.ndarray:
@@ -435,12 +452,21 @@ class Effects:
         curve, own = self.curve(column), self.columns[column]
         spoken = curve[curve["rows"] >= min(_FEWEST_ROWS, curve["rows"].max())]
         high, low = spoken.loc[spoken["effect"].idxmax()], spoken.loc[spoken["effect"].idxmin()]
-        ends = (f"{self._signed(end['effect'])} {_at_value(own, end['value'])}" for end in (high, low))
+        chances = (
+            f" ({self._level(self.constant + end['effect'])})" * self.log_odds for end in (high, low)
+        )
+        ends = (
+            f"{self._signed(end['effect'])}{chance} {_at_value(own, end['value'])}"
+            for end, chance in zip((high, low), chances, strict=True)
+        )
         return f"{own.name}: {', '.join(ends)}."
 
     def pair_sentence(self, a: int, b: int) -> str:
         """Return a sentence on the levels and ranges with the largest joint effect of a pair of columns."""
-        contrast = self.contrast(a, b)
+        return self.sentence_of(self.contrast(a, b))
+
+    def sentence_of(self, contrast: Contrast) -> str:
+        """Return a sentence on a double difference; for a saddle, also on its corners."""
         axes = (contrast.first, contrast.of_first), (contrast.second, contrast.of_second)
         # Parts of dates need prepositions: at 7 o'clock, in May.
         words = [axis.where(places) for axis, places in axes if axis.column.part_of]
@@ -449,12 +475,25 @@ class Effects:
         # Zeros up to rounding.
         unit = 1e-9 * abs(contrast.effect) or 1.0
         shown = [self._level(round(mean / unit) * unit) for mean in contrast.means]
-        ends = " to ".join(number(end) for end in contrast.interval)
-        within = f"95 %: {ends}; " if contrast.interval else ""
-        share = number(100 * contrast.rows / self.rows.shape[0])
-        means = "both {}, first only {}, second only {}, neither {}".format(*shown)
+        within = ["95 %: " + " to ".join(number(end) for end in contrast.interval)] * bool(contrast.interval)
+        within.append("both {}, first only {}, second only {}, neither {}".format(*shown))
+        if contrast.differs and (counted := number(contrast.of_counted)) != number(contrast.effect):
+            within.append(f"counted means give {counted}")
+        within.append(f"{number(100 * contrast.rows / self.rows.shape[0])} % of rows")
         text = f"{text[:1].upper()}{text[1:]}: {self._signed(contrast.effect)} beyond both alone"
-        return f"{text} ({within}{means}; {share} % of rows)."
+        return f"{self._saddle(contrast)}{text} ({'; '.join(within)})."
+
+    def _saddle(self, contrast: Contrast) -> str:
+        """Return a sentence on the corners of a saddle, or ""."""
+        if contrast.corners is None:
+            return ""
+        first, second = contrast.first.column.name, contrast.second.column.name
+        (low, other), (only, high) = [[self._signed(value) for value in row] for row in contrast.corners]
+        up, down = ("Higher", "lower") if contrast.corners[1, 1] > 0 else ("Lower", "higher")
+        return (
+            f"{up} if {first} and {second} are both high ({high}) or both low ({low}), {down} if only {first} "
+            f"({only}) or only {second} ({other}) is high. "
+        )
 
     def contrast(self, a: int, b: int) -> Contrast:
         """Return the double difference of a pair of columns that is largest beside its accuracy.
@@ -481,36 +520,49 @@ class Effects:
         tried = [
             self._contrast(axes, of, sums) for of in (([i], [j]), (alike[0], [j]), ([i], alike[1]), alike)
         ]
-        return max(tried, key=lambda contrast: abs(contrast.effect) * contrast.accuracy)
+        best = max(tried, key=lambda contrast: abs(contrast.effect) * contrast.accuracy)
+        return replace(best, corners=self._corners(axes, sums))
+
+    def _corners(self, axes: Sequence[Axis], sums: Sequence[np.ndarray]) -> np.ndarray | None:
+        """Return the mean effect for low and high values of two numbers, the outer thirds; None if no saddle."""
+        each = []
+        for axis, own in zip(axes, sums, strict=True):
+            if axis.ends is None or len(axis.ends) < _FEWEST_RANGES:
+                return None
+            below = np.cumsum(np.asarray(axis.members.mean(axis=0)).ravel())
+            thirds = below <= max(1 / 3, below[0]), below > min(2 / 3, below[-2])
+            each.append([own[axis.rows_of(np.flatnonzero(third).tolist())].mean(axis=0) for third in thirds])
+        corners = self.scale * np.einsum("usk,vsk->uv", *each) / len(self.posterior.P)
+        signed = corners * [[1.0, -1.0], [-1.0, 1.0]] * np.sign(corners[1, 1])
+        return corners if signed.min() > _SADDLE * signed.max() else None
 
     def _contrast(
         self, axes: tuple[Axis, Axis], places: tuple[list[int], list[int]], sums: list[np.ndarray]
     ) -> Contrast:
         inside = [axis.rows_of(of) for axis, of in zip(axes, places, strict=True)]
+        means, counted = np.zeros(4), np.full(4, np.nan)
         if any(rows.all() for rows in inside):
-            return Contrast(*axes, *places, 0.0, (), (0.0,) * 4, 0, 0.0)
+            return Contrast(*axes, *places, 0.0, (), means, counted, 0, 0.0)
         differences = [self._difference(*each) for each in zip(axes, places, sums, strict=True)]
         samples = self.scale * np.einsum("sk,sk->s", *differences)
-        interval = np.quantile(samples, (0.025, 0.975)) if samples.size > 1 else ()
+        interval = np.quantile(samples, (0.025, 0.975)).tolist() if samples.size > 1 else ()
         mains = [self._main_effects[self.columns.index(axis.column)] for axis in axes]
-        means = []
-        for first, second in ((True, True), (True, False), (False, True), (False, False)):
+        for cell, (first, second) in enumerate(((True, True), (True, False), (False, True), (False, False))):
             at = [rows == side for rows, side in zip(inside, (first, second), strict=True)]
             joint = np.einsum(
                 "sk,sk->s", *(own[rows].mean(axis=0) for own, rows in zip(sums, at, strict=True))
             )
             alone = sum(main[rows].mean() for main, rows in zip(mains, at, strict=True))
-            means.append(self.constant + float(alone) + self.scale * float(joint.mean()))
+            means[cell] = self.constant + float(alone) + self.scale * float(joint.mean())
+            both = at[0] & at[1]
+            if self.y is not None and both.any():
+                y = self.y[self.sample][both]
+                # A pseudo-row of each class: log-odds stay finite.
+                counted[cell] = logit((y.sum() + 0.5) / (y.size + 1.0)) if self.log_odds else y.mean()
         shares = [rows.mean() * (1.0 - rows.mean()) for rows in inside]
-        both, effect = int((inside[0] & inside[1]).sum()), float(samples.mean())
+        rows, accuracy = int((inside[0] & inside[1]).sum()), float(np.sqrt(np.prod(shares)))
         return Contrast(
-            *axes,
-            *places,
-            effect,
-            tuple(map(float, interval)),
-            tuple(means),
-            both,
-            float(np.sqrt(np.prod(shares))),
+            *axes, *places, float(samples.mean()), tuple(interval), means, counted, rows, accuracy
         )
 
     def _difference(self, axis: Axis, places: Sequence[int], sums: np.ndarray) -> np.ndarray:
@@ -531,7 +583,10 @@ class Effects:
 
     def _level(self, mean: float) -> str:
         """Return a value of f as text: a chance for log-odds."""
-        return f"{number(100 * expit(mean))} %" if self.unit.startswith("log-odds") else number(mean)
+        if not self.log_odds:
+            return number(mean)
+        percent = 100 * float(expit(mean))
+        return "under 0.1 %" if percent < 0.1 else "over 99.9 %" if percent > 99.9 else f"{number(percent)} %"
 
     def _signed(self, value: float) -> str:
         sign = "+" if value >= 0 else "−"
@@ -539,9 +594,14 @@ class Effects:
 
 
 def _levels(column: WordColumn, words: pd.Series) -> list[str]:
-    """Return the most frequent levels of a column, in its order."""
+    """Return the most frequent levels of a column, in its order; weekdays and months in that of the year."""
     kept = set(words.value_counts().index[:_LEVELS])
-    return [word for word in (*column.categories, *column.others) if word in kept]
+    levels = [word for word in (*column.categories, *column.others) if word in kept]
+    for order in _CALENDARS:
+        places = [order.get(word.strip().casefold()) for word in levels]
+        if None not in places:
+            return [levels[at] for at in np.argsort(np.array(places, dtype=int), kind="stable")]
+    return levels
 
 
 def _members(codes: np.ndarray, count: int) -> sp.csr_array:
@@ -568,7 +628,8 @@ def shown_value(column: FeatureColumn, value: Any) -> str:
     if not isinstance(value, float):
         return str(value).partition("-")[2] if part in ("month", "weekday") else str(value)
     if part == "trend":
-        return f"{_EPOCH + pd.Timedelta(days=value):%Y-%m-%d}"
+        day = _EPOCH + pd.Timedelta(days=value)
+        return f"{day.day} {day:%b %Y}"
     return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}" if abs(value) < 1e6 else cell(value)
 
 
