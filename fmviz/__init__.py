@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from fmviz.interactive import save, show
     from fmviz.lab.experiment import Experiment
     from fmviz.operators import certificate, prox, regularizer_value
-    from fmviz.plot import findings
     from fmviz.paths import find_lambda, lambda_max, regularization_path, selection_frequencies
+    from fmviz.plot import findings
     from fmviz.tables.encoder import TableEncoder
 
 __version__ = "0.1.0"

@@ -208,13 +208,11 @@ def findings(fit: Any, X: Any, y: Any, *, encoder: Any = None, output: Any = Non
     bayesian = isinstance(machine, BayesianFM)
     target = machine._target if bayesian else machine._fitted_target
     values = _targets(y, target, output, effects.X.shape[0])
-    binary = target.kind != "real"
-    loss = ("logistic" if binary else "squared") if bayesian else machine._fitted_loss
+    loss = ("squared" if target.kind == "real" else "logistic") if bayesian else machine._fitted_loss
     problem = Problem.build(machine._scale.apply(effects.X), values, loss=loss, rank=0)
-    known: np.ndarray | None = np.asarray(values > 0, dtype=float) if effects.log_odds else values
-    if problem.loss.log_link or (binary and not effects.log_odds):
-        known = None
-    return ShownFindings.of(replace(effects, y=known), problem)
+    known = (values > 0).astype(float) if effects.log_odds else values
+    comparable = effects.log_odds or (target.kind == "real" and not problem.loss.log_link)
+    return ShownFindings.of(replace(effects, y=known) if comparable else effects, problem)
 
 
 def _targets(y: Any, target: Target, output: Any, n: int) -> np.ndarray:
@@ -222,20 +220,17 @@ def _targets(y: Any, target: Target, output: Any, n: int) -> np.ndarray:
     values = np.asarray(y)
     if values.shape[:1] != (n,):
         raise ValueError(f"y has shape {values.shape}, and X has {n:,} rows; pass the target of every row.")
-    c = 0 if output is None else target.output(output)
-    if target.kind in ("several", "real") and values.ndim > 1:
-        values = values[:, c]
-    if target.kind == "real":
-        return finite_matrix("y", values)[:, 0]
-    if target.kind == "several":
-        return np.where(values > 0, 1.0, -1.0)
-    labels = np.asarray(target.labels)
-    if (unknown := ~np.isin(values, labels)).any():
-        raise ValueError(
-            f"y contains {values[unknown][0]!r}, not a class of this fit; its classes are "
-            f"{', '.join(map(str, labels))}."
-        )
-    return np.where(values == labels[c if len(labels) > 2 else 1], 1.0, -1.0)
+    labels = target.labels
+    if target.kind in ("binary", "class", "ordinal") and labels is not None:
+        if (unknown := ~np.isin(values, labels)).any():
+            classes = ", ".join(map(str, labels))
+            raise ValueError(f"y contains {values[unknown][0]!r}; the classes of this fit are {classes}.")
+        values = np.searchsorted(labels, values) * (2.0 if target.kind == "binary" else 1.0)
+        values -= target.kind == "binary"
+    elif target.kind == "several":
+        values = np.where(values > 0, 1.0, -1.0)
+    own = replace(target, values=Target.of(values).values)
+    return own.outputs[0 if output is None else target.output(output)].values
 
 
 def path(

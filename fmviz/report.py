@@ -77,7 +77,9 @@ MOST_BYTES = 2_000_000
 # Tried in turn until the page is small enough.
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
-    **dict.fromkeys(("cards", "penalties", "pairs", "sets", "bases", "tables", "linear", "pictures", "findings"), ()),
+    **dict.fromkeys(
+        ("cards", "penalties", "pairs", "sets", "bases", "tables", "linear", "pictures", "findings"), ()
+    ),
     **dict.fromkeys(("data", "notes", "settings", "program", "model"), None),
     "more_outputs": 0,
 }

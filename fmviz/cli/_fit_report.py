@@ -40,7 +40,8 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     pairs = pair_table(prepared.problem.model, parameters, dataset, top)
     assert end.status is not None, "the fit has ended"
     scale = encoded.target.scale if encoded is not None else 1.0
-    findings, several = _findings(fit), len(dataset.outputs) > 1
+    findings, candidates = _findings(fit), () if contest is None else contest.errors
+    columns = [by.to_dict() for by in findings]
     settings = {k: v for k, v in experiment.to_dict().items() if fit.source is None or k != "dataset"}
     content = {
         "data": {
@@ -55,10 +56,10 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "group": dataset.group,
         },
         "notes": [*_notes(fit), *_units(fit)],
-        "columns": None if not findings else [by.to_dict() for by in findings] if several else findings[0].to_dict(),
+        "columns": columns if dataset.outputs else next(iter(columns), None),
         "settings": settings,
         "search": fit.search,
-        "candidates": findings[0].candidates.to_dict("records") if findings else contest.errors if contest else (),
+        "candidates": findings[0].candidates.to_dict("records") if findings else candidates,
         "predicts": "" if contest is None else contest.labels[fit.last.chosen],
         "result": {
             "status": str(end.status.reason),

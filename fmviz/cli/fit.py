@@ -312,8 +312,8 @@ def _fit(
     store: RunStore | None = None,
 ) -> Fit:
     """Fit, show the progress, and interpret the result by columns."""
-    from fmviz.lab.search.findings import described
     from fmviz.lab.search.contest import contest_of
+    from fmviz.lab.search.findings import described
     from fmviz.lab.search.first_fit import FirstFit, first_fit
     from fmviz.paths.validation import finished
 

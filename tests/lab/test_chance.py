@@ -36,6 +36,19 @@ def test_planted_pairs_are_named_and_pairs_with_a_copy_are_not():
     assert sum(pairs in ({(0, 1), (1, 2)}, {(0, 1), (1, 4)}) for pairs in each) >= 9
 
 
+def test_columns_beyond_chance_are_named_once_and_noise_is_seldom():
+    each, false = [], 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        codes = columns(rng)
+        y = 0.8 * (codes[0] == 1) + 0.15 * codes[2] + rng.normal(size=640)
+        each.append({named.columns for named in beyond_chance(codes, y, size=1)[1]})
+        false += bool(beyond_chance(codes, rng.standard_t(3, size=640), size=1)[1])
+    # The third column, or its copy in its place.
+    assert sum(own in ({(0,), (2,)}, {(0,), (4,)}) for own in each) >= 17
+    assert false <= 2
+
+
 @pytest.mark.parametrize("noise", ["normal", "heavy", "skewed", "uneven"])
 def test_noise_is_seldom_named(noise):
     # Of 300 tables, 2 % (4 % with heavy tails).

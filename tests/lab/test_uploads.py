@@ -335,8 +335,8 @@ def test_hour_and_weekday_act_together_on_dates_that_were_kept_out(here, seed):
     reading = read_findings(fit.run, fit.end.parameters)
     by = next(step for step in reading if isinstance(step, Findings))
     assert {*by.effects.pairs.loc[0, ["first", "second"]]} == {"hr", "weekday"}
-    assert " held-out rows of " in next(iter(by.errors[0]))
-    mean, alone, *_, curves = (row["RMSE (in cnt)"] for row in by.errors)
+    assert " held-out rows of " in by.candidates.columns[0]
+    mean, alone, *_, curves = by.candidates["RMSE (in cnt)"]
     assert curves < 2 / 3 * alone < mean
 
 

@@ -70,7 +70,7 @@ def test_columns_are_read_before_features(store, sentences, monkeypatch):
     run = trained(**MONKS)
     app = page("interactions", run=run)
     sentences(app, "interactions", "columns")
-    table = app.dataframe[0].value
+    table = next(frame.value for frame in app.dataframe if "sentence" in frame.value)
     assert table["size"].is_monotonic_decreasing
     assert len(table) == 6 + 15
     assert "body_shape" in [head.value for head in page("interactions", run=run, pair="1").subheader]
@@ -93,8 +93,10 @@ def opened_run(store, run):
 def test_columns_that_take_long_are_waited_for_and_stopped(store):
     run = trained(**MONKS)
     tasks.install(tasks.TaskManager(InlineExecutor(hold=True)))
-    app = press(page("interactions", run=run), "interactions_columns_stop", "interactions_columns_again")
-    assert "interactions_columns_stop" in {button.key for button in app.button}
+    app = press(
+        page("interactions", run=run), "interactions_columns_best_stop", "interactions_columns_best_again"
+    )
+    assert "interactions_columns_best_stop" in {button.key for button in app.button}
 
 
 def test_the_matrix_is_that_of_the_strongest_features(store, sentences, monkeypatch):

@@ -128,7 +128,11 @@ class _Cells:
         joint = np.ravel_multi_index(codes, widths)
         cells, place, rows = np.unique(joint, return_inverse=True, return_counts=True)
         levels = zip(widths, np.unravel_index(cells, widths), strict=True)
-        parts = [np.eye(width)[level] for width, level in levels] if len(codes) > 1 else np.ones((1, cells.size, 1))
+        parts = (
+            [np.eye(width)[level] for width, level in levels]
+            if len(codes) > 1
+            else np.ones((1, cells.size, 1))
+        )
         basis, sizes, _ = np.linalg.svd(np.hstack([*parts]) * np.sqrt(rows)[:, None], full_matrices=False)
         alone = basis[:, sizes > _ROUNDING * sizes[0]]
         if alone.shape[1] == cells.size:

@@ -452,12 +452,9 @@ class Effects:
         curve, own = self.curve(column), self.columns[column]
         spoken = curve[curve["rows"] >= min(_FEWEST_ROWS, curve["rows"].max())]
         high, low = spoken.loc[spoken["effect"].idxmax()], spoken.loc[spoken["effect"].idxmin()]
-        chances = (
-            f" ({self._level(self.constant + end['effect'])})" * self.log_odds for end in (high, low)
-        )
         ends = (
-            f"{self._signed(end['effect'])}{chance} {_at_value(own, end['value'])}"
-            for end, chance in zip((high, low), chances, strict=True)
+            f"{self._signed(end['effect'])}{self._chance(end['effect'])} {_at_value(own, end['value'])}"
+            for end in (high, low)
         )
         return f"{own.name}: {', '.join(ends)}."
 
@@ -491,8 +488,8 @@ class Effects:
         (low, other), (only, high) = [[self._signed(value) for value in row] for row in contrast.corners]
         up, down = ("Higher", "lower") if contrast.corners[1, 1] > 0 else ("Lower", "higher")
         return (
-            f"{up} if {first} and {second} are both high ({high}) or both low ({low}), {down} if only {first} "
-            f"({only}) or only {second} ({other}) is high. "
+            f"{up} if {first} and {second} are both high ({high}) or both low ({low}), {down} if only "
+            f"{first} ({only}) or only {second} ({other}) is high. "
         )
 
     def contrast(self, a: int, b: int) -> Contrast:
@@ -524,7 +521,7 @@ class Effects:
         return replace(best, corners=self._corners(axes, sums))
 
     def _corners(self, axes: Sequence[Axis], sums: Sequence[np.ndarray]) -> np.ndarray | None:
-        """Return the mean effect for low and high values of two numbers, the outer thirds; None if no saddle."""
+        """Return the mean effect in the outer thirds of two numbers; None if it is no saddle."""
         each = []
         for axis, own in zip(axes, sums, strict=True):
             if axis.ends is None or len(axis.ends) < _FEWEST_RANGES:
@@ -539,31 +536,39 @@ class Effects:
     def _contrast(
         self, axes: tuple[Axis, Axis], places: tuple[list[int], list[int]], sums: list[np.ndarray]
     ) -> Contrast:
-        inside = [axis.rows_of(of) for axis, of in zip(axes, places, strict=True)]
-        means, counted = np.zeros(4), np.full(4, np.nan)
-        if any(rows.all() for rows in inside):
-            return Contrast(*axes, *places, 0.0, (), means, counted, 0, 0.0)
-        differences = [self._difference(*each) for each in zip(axes, places, sums, strict=True)]
-        samples = self.scale * np.einsum("sk,sk->s", *differences)
+        masks = [axis.rows_of(of) for axis, of in zip(axes, places, strict=True)]
+        if any(mask.all() for mask in masks):
+            return Contrast(*axes, *places, 0.0, (), np.zeros(4), np.full(4, np.nan), 0, 0.0)
+        inside = [np.stack([mask, ~mask]).astype(float) for mask in masks]
+        means = [own / own.sum(axis=1, keepdims=True) for own in inside]
+        v = [np.einsum("in,nsk->isk", *each) for each in zip(means, sums, strict=True)]
+        samples = self.scale * np.einsum("sk,sk->s", *(own[0] - own[1] for own in v))
         interval = np.quantile(samples, (0.025, 0.975)).tolist() if samples.size > 1 else ()
-        mains = [self._main_effects[self.columns.index(axis.column)] for axis in axes]
-        for cell, (first, second) in enumerate(((True, True), (True, False), (False, True), (False, False))):
-            at = [rows == side for rows, side in zip(inside, (first, second), strict=True)]
-            joint = np.einsum(
-                "sk,sk->s", *(own[rows].mean(axis=0) for own, rows in zip(sums, at, strict=True))
-            )
-            alone = sum(main[rows].mean() for main, rows in zip(mains, at, strict=True))
-            means[cell] = self.constant + float(alone) + self.scale * float(joint.mean())
-            both = at[0] & at[1]
-            if self.y is not None and both.any():
-                y = self.y[self.sample][both]
-                # A pseudo-row of each class: log-odds stay finite.
-                counted[cell] = logit((y.sum() + 0.5) / (y.size + 1.0)) if self.log_odds else y.mean()
-        shares = [rows.mean() * (1.0 - rows.mean()) for rows in inside]
-        rows, accuracy = int((inside[0] & inside[1]).sum()), float(np.sqrt(np.prod(shares)))
+        joint = self.scale * np.einsum("usk,vsk->uv", *v) / samples.size
+        mains = [
+            own @ self._main_effects[self.columns.index(axis.column)]
+            for own, axis in zip(means, axes, strict=True)
+        ]
+        levels = self.constant + mains[0][:, None] + mains[1] + joint
+        rows = inside[0] @ inside[1].T
+        shares = [mask.mean() * (1.0 - mask.mean()) for mask in masks]
         return Contrast(
-            *axes, *places, float(samples.mean()), tuple(interval), means, counted, rows, accuracy
+            *axes,
+            *places,
+            float(samples.mean()),
+            tuple(interval),
+            levels.ravel(),
+            self._counted(inside[0], inside[1], rows).ravel(),
+            int(rows[0, 0]),
+            float(np.sqrt(np.prod(shares))),
         )
+
+    def _counted(self, first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the mean of the targets of the rows in each cell; NaN without rows or targets."""
+        sums = np.nan * rows if self.y is None else (first * self.y[self.sample]) @ second.T
+        sums = np.where(rows > 0, sums, np.nan)
+        # A pseudo-row of each class: log-odds stay finite.
+        return logit((sums + 0.5) / (rows + 1.0)) if self.log_odds else sums / np.maximum(rows, 1.0)
 
     def _difference(self, axis: Axis, places: Sequence[int], sums: np.ndarray) -> np.ndarray:
         """Return the mean of v_A over the rows of some levels minus that over the others, shape (S, k)."""
@@ -587,6 +592,10 @@ class Effects:
             return number(mean)
         percent = 100 * float(expit(mean))
         return "under 0.1 %" if percent < 0.1 else "over 99.9 %" if percent > 99.9 else f"{number(percent)} %"
+
+    def _chance(self, effect: float) -> str:
+        """Return the chance with all other columns at their average, in parentheses; "" for numbers."""
+        return f" ({self._level(self.constant + effect)})" * self.log_odds
 
     def _signed(self, value: float) -> str:
         sign = "+" if value >= 0 else "−"

@@ -93,7 +93,7 @@ def ranking_words(ranking: Ranking, higher: bool) -> str:
         said += f"; listed are the {ranking.weight.size} of largest weight"
     if ranking.siblings:
         said += f". {ranking.siblings:,} more lie within columns and belong to main effects"
-    said += ". Each sentence describes the effect of the pair beyond both main effects"
+    said += ". Each sentence describes a weight, which depends on the coding of levels"
     if higher:
         said += "; products of three and more features are separate terms"
     return f"{said}."
@@ -172,8 +172,8 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     -------
     DataFrame
         Columns ``feature_i``, ``feature_j``, ``weight`` and ``rows_with_both`` of used pairs that occur in
-        some row, sorted by descending |weight|. With several outputs, the rows of each output in turn, and a first column
-        ``output``.
+        some row, sorted by descending |weight|. With several outputs, the rows of each output in turn, and a
+        first column ``output``.
 
     Raises
     ------

@@ -117,7 +117,8 @@ class Findings:
         ``stands_out``, ``score`` and ``share`` as in `columns`. The first pairs also have the double
         difference that ``sentence`` describes: ``effect``; ``lower`` and ``upper``, its 95 % interval;
         ``both``, ``first_only``, ``second_only`` and ``neither``, the means of the model (log-odds for two
-        classes); ``counted``, the double difference of the means of the rows.
+        classes); ``counted``, the double difference of the means of the rows, and ``counted_both``, …, these
+        means.
         """
         pairs = self.effects.pairs
         pairs = pairs.join(self._tested(zip(pairs["a"], pairs["b"], strict=True)))
@@ -127,9 +128,9 @@ class Findings:
 
     def _described(self, a: int, b: int) -> tuple[Any, ...]:
         contrast = self.effects.contrast(a, b)
-        interval = contrast.interval or (np.nan, np.nan)
-        sentence = self.effects.sentence_of(contrast)
-        return contrast.effect, *interval, *contrast.means, contrast.of_counted, sentence
+        interval, sentence = contrast.interval or (np.nan, np.nan), self.effects.sentence_of(contrast)
+        means = *contrast.means, contrast.of_counted, *contrast.counted
+        return contrast.effect, *interval, *means, sentence
 
     def _tested(self, keys: Iterator[tuple[int, ...]]) -> pd.DataFrame:
         """Return whether columns or pairs are beyond chance, with their scores and shares."""
@@ -141,7 +142,9 @@ class Findings:
     def ranked(self) -> pd.DataFrame:
         """Columns and pairs with a sentence, by size; ``a`` and ``b`` are their columns, ``b`` -1 for one."""
         columns, pairs = self.columns, self.pairs.head(_DESCRIBED)
-        columns = columns.assign(a=columns["column"], b=-1).head(_DESCRIBED)
+        own = zip(columns["name"], columns["sentence"], strict=True)
+        sentences = [sentence.removeprefix(f"{name}: ") for name, sentence in own]
+        columns = columns.assign(a=columns["column"], b=-1, sentence=sentences).head(_DESCRIBED)
         every = pd.concat([columns, pairs.assign(name=pairs["first"] + " × " + pairs["second"])])
         return every.sort_values("size", ascending=False, kind="stable", ignore_index=True)
 
@@ -158,8 +161,8 @@ class Findings:
         return [
             _standing(self.pairs, "pair", " of columns"),
             _standing(self.columns, "column"),
-            f"Tested by the residuals of the columns alone (columns: of the mean), beside {SIGNS} sets of random "
-            f"signs, at 1 % for all together; what repeats a stronger one does not count.{few}",
+            f"Tested by the residuals of the columns alone (columns: of the mean), beside {SIGNS} sets of "
+            f"random signs, at 1 % for all together; what repeats a stronger one does not count.{few}",
         ]
 
     def place(self, column: str | int) -> int:
@@ -206,14 +209,21 @@ class Findings:
         """Return the columns, the pairs beyond chance, and the sentences, for JSON."""
         return {
             "output": self.output,
-            "mains": self.columns.drop(columns="column").rename(columns={"name": "column"}).to_dict("records"),
+            "mains": self.columns.drop(columns="column")
+            .rename(columns={"name": "column"})
+            .to_dict("records"),
             "pairs": self.named.drop(columns=["a", "b"]).to_dict("records"),
             "chance_lines": dict(zip(("columns", "pairs"), self.lines, strict=True)),
             "message": " ".join(self.sentences),
         }
 
 
-_DIFFERENCE = "effect lower upper both first_only second_only neither counted sentence".split()
+_CELLS = ("both", "first_only", "second_only", "neither")
+_DIFFERENCE = [
+    *("effect", "lower", "upper", *_CELLS, "counted"),
+    *(f"counted_{cell}" for cell in _CELLS),
+    "sentence",
+]
 
 
 def _standing(table: pd.DataFrame, noun: str, of: str = "") -> str:
@@ -228,16 +238,13 @@ def effects_of(run: Run, machine: Posterior) -> Effects:
     wording = Wording(Attributes(run.dataset), run.experiment.loss.name)
     scale, unit, y = wording.scale, wording.unit, run.problem.y
     center = 0.0 if wording.scaling is None or wording.binary else wording.scaling.mean
-    known = center + scale * y
+    targets = None if wording.binary or wording.log_link else center + scale * y
     if wording.log_odds:
         scale, unit = LOG_ODDS if len(machine.P) > 1 else 1.0, f"log-odds of {wording.positive}"
-        known = np.asarray(y > 0, dtype=float)
-    elif wording.binary or wording.log_link:
-        known = None
+        targets = np.asarray(y > 0, dtype=float)
     # Successive samples are correlated: half of them suffice.
-    return Effects(
-        machine[::2], run.problem.design.matrix, run.dataset.columns, scale, unit, center, known
-    )
+    X, columns = run.problem.design.matrix, run.dataset.columns
+    return Effects(machine[::2], X, columns, scale, unit, center, targets)
 
 
 def read_findings(
@@ -281,8 +288,8 @@ def described_outputs(
     `posterior` are the samples of the chosen candidate, if known. Without a contest, the effects are those of
     the run.
     """
-    side, message, machine, columns = run, "", None, None
-    candidates, name = pd.DataFrame(), "pairs"
+    side, message, machine, alone = run, "", None, None
+    candidates, name = pd.DataFrame(), chosen
     if contest is not None:
         side, candidates = contest.run, pd.DataFrame(contest.errors)
         name, message = contest.described(chosen), contest.message(chosen)
@@ -295,17 +302,15 @@ def described_outputs(
         columns = yield from contest.machine("columns", should_stop)
         if columns is None or (machine is None and name != "pairs"):
             return []
-    scores = None if columns is None else [each.scores(side.problem.design.matrix) for each in columns.machines]
-    findings = []
-    for c in range(run.problem.model.n_outputs_of(parameters)):
+        scale = LOG_ODDS if columns.binary else 1.0
+        alone = [scale * each.scores(side.problem.design.matrix) for each in columns.machines]
+    findings, model = [], run.problem.model
+    for c in range(model.n_outputs_of(parameters)):
         own = side.of_output(c)
-        binary = own.problem.loss.task == "binary"
-        single = run.problem.model.of_output(parameters, c)[1]
-        samples = as_posterior(single, binary) if machine is None else machine.machines[c]
-        alone = None if scores is None else scores[c] * (LOG_ODDS if columns.binary else 1.0)
-        by = Findings.of(
-            effects_of(own, samples), own.problem, alone, own.row_groups[0], own.experiment.seed
-        )
+        single = as_posterior(model.of_output(parameters, c)[1], own.problem.loss.task == "binary")
+        effects = effects_of(own, single if machine is None else machine.machines[c])
+        f = None if alone is None else alone[c]
+        by = Findings.of(effects, own.problem, f, own.row_groups[0], own.experiment.seed)
         output = run.dataset.outputs[c] if run.dataset.outputs else ""
         findings.append(replace(by, candidates=candidates, message=message, output=output))
     return findings
