@@ -224,7 +224,9 @@ def _targets(y: Any, target: Target, output: Any, n: int) -> np.ndarray:
     if target.kind in ("binary", "class", "ordinal") and labels is not None:
         if (unknown := ~np.isin(values, labels)).any():
             classes = ", ".join(map(str, labels))
-            raise ValueError(f"y contains {values[unknown][0]!r}; the classes of this fit are {classes}.")
+            raise ValueError(
+                f"y contains {str(values[unknown][0])!r}; the classes of this fit are {classes}."
+            )
         values = np.searchsorted(labels, values) * (2.0 if target.kind == "binary" else 1.0)
         values -= target.kind == "binary"
     elif target.kind == "several":

@@ -65,7 +65,7 @@ def test_findings_are_tables_sentences_and_a_page(tmp_path):
     findings = fmviz.findings(machine, table, y, encoder=encoder)
     first = findings.pairs.iloc[0]
     assert (first["first"], first["second"], findings.pairs["stands_out"].sum()) == ("<i>x", "word", 1)
-    assert first["counted"] == pytest.approx(first["effect"], rel=0.2)
+    assert first["counted"] == pytest.approx(first["effect"], rel=0.3)
     assert first["both"] - first["first_only"] - first["second_only"] + first["neither"] == pytest.approx(
         first["effect"]
     )
@@ -74,7 +74,7 @@ def test_findings_are_tables_sentences_and_a_page(tmp_path):
         "word": False,
         "z": False,
     }
-    assert list(findings.surface("word", "<i>x").index) == ["a", "b"]
+    assert {*findings.surface("word", "<i>x").index} == {"a", "b"}
     assert len(findings.curve("z")) == 60
     assert findings.candidates.empty
     assert "&lt;i&gt;x" in findings._repr_html_()
@@ -82,16 +82,16 @@ def test_findings_are_tables_sentences_and_a_page(tmp_path):
     page = findings.save(tmp_path / "page.html").read_text(encoding="utf-8")
     assert first["sentence"].replace("<", "&lt;").replace(">", "&gt;") in page
     assert fmviz.plot.effects(findings, "z").layout.xaxis.title.text == "z"
-    with pytest.raises(ValueError, match="column = 'Z' is not known.*'z'"):
+    with pytest.raises(ValueError, match=r"column = 'Z' is not known.*'z'"):
         findings.curve("Z")
-    with pytest.raises(ValueError, match="y has shape .3,., and X has 200 rows"):
+    with pytest.raises(ValueError, match=r"y has shape .3,., and X has 200 rows"):
         fmviz.findings(machine, table, y[:3], encoder=encoder)
 
 
 @pytest.mark.parametrize("kind", ["FactorizationMachineClassifier", "BayesianFMClassifier"])
 def test_findings_on_classes_are_log_odds(kind):
     labels = np.where(X[:, 0] > 0.5, "high", np.where(X[:, 1] > 0, "mid", "low"))
-    settings = {"n_draws": 20, "burn_in": 5} if kind.startswith("B") else SETTINGS
+    settings = {"n_draws": 20, "burn_in": 5} if kind.startswith("B") else {"lambda_p": 1e-3}
     machine = getattr(fmviz, kind)(**settings).set_params(random_state=0).fit(X[:, :4], labels)
     findings = fmviz.findings(machine, X[:, :4], labels, output="high")
     assert findings.columns["name"].iloc[0] == "0"

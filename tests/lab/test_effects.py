@@ -87,10 +87,9 @@ def test_a_product_has_both_its_corners(rng):
     pattern = (
         r"Higher if x0 and x1 are both high \(\+(\S+) euros\) or both low \(\+(\S+) euros\), lower if only x0"
     )
-    # The mean of the upper third of normal numbers is 1.09.
-    assert [float(value) for value in re.match(pattern, sentence).groups()] == pytest.approx(
-        [2.4, 2.4], rel=0.15
-    )
+    # The mean of the upper three tenths of normal numbers is 1.16.
+    corners = [float(value) for value in re.match(pattern, sentence).groups()]
+    assert corners == pytest.approx([2.7, 2.7], rel=0.1)
     assert machine_of(x, [[-2.0], [1.0]]).pair_sentence(0, 1).startswith("Lower if x0 and x1 are both high")
     # A step has one corner.
     assert machine_of(np.where(x > 1, x, 0.0), [[2.0], [1.0]]).contrast(0, 1).corners is None
@@ -112,23 +111,17 @@ def test_counted_means_stand_beside_a_difference_that_they_contradict(table, rng
 def test_chances_stand_beside_log_odds(rng):
     x = rng.choice([-1.0, 1.0], size=(400, 2))
     effects = machine_of(x, [[0.0], [0.0]], np.array([2.0, 0.0]), -1.0, unit="log-odds of yes")
-    assert re.fullmatch(
-        r"x0: \+\S+ log-odds of yes \(73.1 %\) at 1, −\S+ log-odds of yes \(4.74 %\) at -1.",
-        effects.main_sentence(0),
-    )
+    sentence = re.sub(r"[+−][\d.]+ log-odds of yes ", "", effects.main_sentence(0))
+    assert sentence == "x0: (73.1 %) at 1, (4.74 %) at -1."
 
 
 def test_weekdays_and_months_are_in_their_order(rng):
     days = ["Saturday", "Monday", "Friday"]
-    encoded = learn(
-        pd.DataFrame({"day": rng.choice(days, 90), "b": rng.normal(size=90), "y": rng.normal(size=90)})
-    )
+    table = {"day": rng.choice(days, 90), "b": rng.normal(size=90), "y": rng.normal(size=90)}
+    encoded = learn(pd.DataFrame(table))
     d = encoded.X.shape[1]
-    effects = Effects(
-        as_posterior(Parameters(np.zeros((d, 1)), np.zeros(d), 0.0), False),
-        encoded.X,
-        encoded.encoder.columns_,
-    )
+    own = as_posterior(Parameters(np.zeros((d, 1)), np.zeros(d), 0.0), False)
+    effects = Effects(own, encoded.X, encoded.encoder.columns_)
     assert list(effects.curve(0)["value"]) == list(effects.axis(0).labels) == ["Monday", "Friday", "Saturday"]
     trend = NumberColumn(name="at.trend", part_of="at")
     assert Axis(trend, sp.csr_array((0, 0)), (), np.array([[4501.0] * 2])).where([0]) == "on 28 Apr 2012"

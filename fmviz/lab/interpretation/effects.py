@@ -526,8 +526,9 @@ class Effects:
         for axis, own in zip(axes, sums, strict=True):
             if axis.ends is None or len(axis.ends) < _FEWEST_RANGES:
                 return None
-            below = np.cumsum(np.asarray(axis.members.mean(axis=0)).ravel())
-            thirds = below <= max(1 / 3, below[0]), below > min(2 / 3, below[-2])
+            share = np.asarray(axis.members.mean(axis=0)).ravel()
+            below = np.cumsum(share) - share
+            thirds = below + share <= max(1 / 3, share[0]), below >= min(2 / 3, below[-1])
             each.append([own[axis.rows_of(np.flatnonzero(third).tolist())].mean(axis=0) for third in thirds])
         corners = self.scale * np.einsum("usk,vsk->uv", *each) / len(self.posterior.P)
         signed = corners * [[1.0, -1.0], [-1.0, 1.0]] * np.sign(corners[1, 1])
