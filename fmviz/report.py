@@ -28,7 +28,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import groups_of
-from fmviz.lab.interpretation.effects import Effects, Surface, plotted, shown_value
+from fmviz.lab.interpretation.effects import Effects, Surface, plotted
 from fmviz.lab.interpretation.reading import (
     listed_pairs,
     listed_sets,
@@ -479,10 +479,9 @@ def learned(
 def main_figure(effects: Effects, column: int) -> Any:
     """Draw the main effect of a column."""
     curve, own = effects.curve(column), effects.columns[column]
-    labels = None if own.kind == "number" else [shown_value(own, word) for word in curve["value"]]
-    if labels is None:
-        curve["value"] = plotted(own, curve["value"])
-    return effect_figures.main_effect(curve, labels, own.name, effects.unit)
+    number = own.kind == "number"
+    curve["value"] = plotted(own, curve["value"]) if number else curve["value"]
+    return effect_figures.main_effect(curve, None if number else [*curve["value"]], own.name, effects.unit)
 
 
 def pair_figure(surface: Surface, unit: str, dark: bool = False) -> Any:
@@ -562,7 +561,6 @@ def _main(effects: Effects, column: int) -> dict[str, Any]:
     own, curve = effects.columns[column], effects.curve(column)
     if own.kind == "number":
         return {"picture": _lines(main_figure(effects, column))}
-    curve["value"] = [shown_value(own, word) for word in curve["value"]]
     return {"levels": curve.rename(columns={"value": own.name}).to_dict("records")}
 
 

@@ -364,20 +364,16 @@ class Effects:
         Numbers have points between their 1 and 99 % quantiles, levels one point each. ``lower`` and ``upper``
         are the ends of the central interval of probability `level` over the samples.
         """
-        own, values = self.columns[column], self._values(column, self._block(column)).dropna()
-        if isinstance(own, NumberColumn):
+        block = self._block(column)
+        if isinstance(self.columns[column], NumberColumn):
+            values = self._values(column, block).dropna()
             points = _points(values)
             rows = np.histogram(values, np.r_[-np.inf, (points[1:] + points[:-1]) / 2, np.inf])[0]
             effects = self.main(column, self._at(column, points))
-        elif isinstance(own, TextColumn):
-            members, places = self._words(column)
-            points, rows = np.array(own.words, dtype=object)[places], np.asarray(members.sum(axis=0)).ravel()
-            effects = np.asarray(self.main(column, self._block(column)) @ members) / rows
         else:
-            assert isinstance(own, WordColumn)
-            points = np.array(_levels(own, values), dtype=object)
-            rows = values.value_counts().reindex(points).to_numpy()
-            effects = self.main(column, self._at(column, points))
+            axis = self.axis(column)
+            points, rows = np.array(axis.labels, dtype=object), np.asarray(axis.members.sum(axis=0)).ravel()
+            effects = np.asarray(self.main(column, block) @ axis.members) / rows
         lower, upper = np.quantile(effects, [0.5 - level / 2, 0.5 + level / 2], axis=0)
         return pd.DataFrame(
             {"value": points, "effect": effects.mean(axis=0), "lower": lower, "upper": upper, "rows": rows}
@@ -388,17 +384,20 @@ class Effects:
         return sp.csr_array(sp.hstack(self.columns[column].features(pd.Series(values)), format="csr"))
 
     def axis(self, column: int) -> Axis:
-        """Return the levels of a column in the rows, or ranges of its numbers."""
-        own = self.columns[column]
+        """Return the levels of a column in the rows, or ranges of its numbers; of a text, frequent words."""
+        own, block = self.columns[column], self._block(column)
         if isinstance(own, TextColumn):
-            members, places = self._words(column)
-            return Axis(own, members, tuple(own.words[place] for place in places), None)
-        values = self._values(column, self._block(column))
-        if not isinstance(own, NumberColumn):
-            assert isinstance(own, WordColumn)
+            counts = np.asarray(block[:, : len(own.labels)].sum(axis=0)).ravel()
+            frequent = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
+            places = frequent[counts[frequent] > 0]
+            return Axis(own, sp.csr_array(block[:, places]), tuple(own.words[at] for at in places), None)
+        values = self._values(column, block)
+        if isinstance(own, WordColumn):
             levels = _levels(own, values)
-            labels = tuple(shown_value(own, word) for word in levels)
             codes = pd.Index(levels).get_indexer(pd.Index(values))
+            # Months and weekdays without their numbers.
+            dated = _part(own) in ("month", "weekday")
+            labels = tuple(word.partition("-")[2] if dated else word for word in levels)
             return Axis(own, _members(codes, len(labels)), labels, None)
         different = np.sort(values.dropna().unique())
         codes = pd.Index(different).get_indexer(pd.Index(values))
@@ -409,13 +408,6 @@ class Effects:
         labels = tuple(a if a == b else f"{a} to {b}" for a, b in shown)
         return Axis(own, _members(codes, len(labels)), labels, ends)
 
-    def _words(self, column: int) -> tuple[sp.csr_array, np.ndarray]:
-        """Return the rows with the most frequent words of a text column, and the indices of these words."""
-        own, block = self.columns[column], self._block(column)
-        counts = np.asarray(block[:, : len(own.labels)].sum(axis=0)).ravel()
-        places = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
-        return sp.csr_array(block[:, places[counts[places] > 0]]), places[counts[places] > 0]
-
     def surface(self, a: int, b: int) -> Surface:
         """Return the effect of a pair of columns by levels and ranges, with curves for few levels."""
         first, second = self.axis(a), self.axis(b)
@@ -425,24 +417,21 @@ class Effects:
         means = np.where(rows > 0, sums / np.maximum(rows, 1), np.nan)
         curves = None
         if (first.ends is None) != (second.ends is None):
-            word, line = (a, b) if first.ends is None else (b, a)
-            words = first if word == a else second
+            word, line, words = (a, b, first) if first.ends is None else (b, a, second)
             if len(words.labels) <= _CURVES and not isinstance(words.column, TextColumn):
-                curves = self._curves(word, line)
+                curves = self._curves(word, line, words)
         return Surface(first, second, means, rows, curves)
 
-    def _curves(self, word: int, line: int) -> pd.DataFrame:
+    def _curves(self, word: int, line: int, words: Axis) -> pd.DataFrame:
         """Return a curve over a number for each level, within the range of its numbers."""
-        words = self._values(word, self._block(word))
-        values = self._values(line, self._block(line))
+        block, values = self._block(word), self._values(line, self._block(line))
         points = _points(values.dropna())
-        at = self._at(line, points)
-        curves = {}
-        for level in self.curve(word)["value"]:
-            own = values[words == level]
-            effect = self.pair(word, line, self._at(word, np.full(len(points), level, dtype=object)), at)
-            inside = (points >= own.min()) & (points <= own.max())
-            curves[shown_value(self.columns[word], level)] = np.where(inside, effect, np.nan)
+        at, curves = self._at(line, points), {}
+        for place, label in enumerate(words.labels):
+            rows = np.flatnonzero(words.rows_of([place]))
+            effect = self.pair(word, line, block[np.repeat(rows[:1], len(points))], at)
+            inside = (points >= values[rows].min()) & (points <= values[rows].max())
+            curves[label] = np.where(inside, effect, np.nan)
         return pd.DataFrame(curves, index=points)
 
     # --------------------------------------------------------------------------------------- sentences
@@ -632,12 +621,9 @@ def _part(column: FeatureColumn) -> str:
     return column.name.rpartition(".")[2] if column.part_of else ""
 
 
-def shown_value(column: FeatureColumn, value: Any) -> str:
-    """Return a value as text; months and weekdays by name."""
-    part = _part(column)
-    if not isinstance(value, float):
-        return str(value).partition("-")[2] if part in ("month", "weekday") else str(value)
-    if part == "trend":
+def shown_value(column: FeatureColumn, value: float) -> str:
+    """Return a number as text, a date as a day."""
+    if _part(column) == "trend":
         day = _EPOCH + pd.Timedelta(days=value)
         return f"{day.day} {day:%b %Y}"
     return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}" if abs(value) < 1e6 else cell(value)
@@ -648,11 +634,11 @@ def plotted(column: FeatureColumn, values: Any) -> Any:
     return 2000 + values / 365.2425 if _part(column) == "trend" else values
 
 
-def _at_value(column: FeatureColumn, value: Any) -> str:
-    part, shown = _part(column), shown_value(column, value)
+def _at_value(column: FeatureColumn, value: float | str) -> str:
+    part, shown = _part(column), value if isinstance(value, str) else shown_value(column, value)
     if part:
         return f"{_PREPOSITIONS[part]} {shown}" + " o'clock" * (part == "hour")
-    return f"{'at' if isinstance(value, float) else 'for'} {shown}"
+    return f"{'for' if isinstance(value, str) else 'at'} {shown}"
 
 
 def _of_words(name: str, part: str, words: list[str], every: Sequence[str]) -> str:
