@@ -569,15 +569,8 @@ def _surface(surface: Surface, unit: str) -> dict[str, str]:
     if surface.curves is not None:
         return _lines(pair_figure(surface, unit))
     codes, scale = encode_codes(np.nan_to_num(surface.effect))
-    axes = surface.first, surface.second
-    name, other = (axis.column.name for axis in axes)
-    panel = Panel(
-        f"{name} by {other}",
-        [CodesFrame(codes, scale)],
-        row_labels=axes[0].labels,
-        col_labels=axes[1].labels,
-        gram_label="effect",
-    )
+    rows, columns = surface.first.labels, surface.second.labels
+    panel = Panel("", [CodesFrame(codes, scale)], row_labels=rows, col_labels=columns, gram_label="effect")
     return packed(Picture(), panels=[panel], clickable=False, min_width=420, ask="")
 
 

@@ -52,14 +52,14 @@ def draw(settings: Settings, reading: Opened) -> None:
     d = reading.attributes.of_column.size
     pairs, columns, test = map(plain, findings.sentences)
     st.markdown(f"**{pairs} {columns}** Pairs of features used: {used:,} of {d * (d - 1) // 2:,}.")
+    _ranking(settings, findings)
+    st.caption(f"{test} Grey ones do not stand out.")
     if len(findings.candidates):
         st.markdown(plain(findings.message))
         with st.expander("The candidates and their errors", icon=":material/leaderboard:"):
             labels = {"best": "Best prediction", "sparsest": "Sparsest"}
             widgets.param(settings, "strengths", "Described", labels=labels)
             candidates(findings.candidates)
-    _ranking(settings, findings)
-    st.caption(f"{test} Grey ones do not stand out.")
     _chosen(settings, findings)
     st.subheader("Single columns")
     mains = findings.columns.head(_LISTED)
@@ -126,7 +126,8 @@ def _ranking(settings: Settings, findings: Findings) -> None:
     with st.container(key="interactions_list"):
         lines = [
             f"**{plain(row.name)}** · {typeset(row.size, '.3g')}: {plain(row.sentence)}"
-            for row in table.head(_LISTED).itertuples(index=False)
+            + " Within chance." * (not row.stands_out)
+            for row in every.head(_LISTED).itertuples(index=False)
         ]
         st.html(_STYLE)
         st.selectbox(
