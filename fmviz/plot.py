@@ -198,7 +198,8 @@ def findings(fit: Any, X: Any, y: Any, *, encoder: Any = None, output: Any = Non
     >>> import fmviz
     >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
     >>> machine = fmviz.FactorizationMachineRegressor(random_state=0).fit(X, y)
-    >>> fmviz.findings(machine, X, y).pairs[["first", "second", "stands_out"]].iloc[0].tolist()
+    >>> fmviz.findings(machine, X, y).pairs[["first", "second"]].iloc[0].tolist()
+    ['8', '9']
     """
     if isinstance(fit, StoredRun):
         raise ValueError("A stored run has its findings on the page Interactions; pass a fitted estimator.")

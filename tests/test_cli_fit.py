@@ -138,6 +138,10 @@ def test_strengths_and_a_candidate_are_chosen_by_folds(file, table, tmp_path, co
     candidates, machine = text.split("Sparse pairs, fitted to 300 rows:")
     assert f"RMSE, training {report['metrics']['RMSE, training']:.4g}" in machine
     assert all(name in candidates for name in errors)
+    # Parameters that no longer change are not an optimum.
+    result = report["result"]
+    above = result["certificate"] > report["settings"]["tol"]
+    assert (f"certificate {result['certificate']:.1e} (the distance from optimality)" in machine) == above
     noise = table.assign(price=np.random.default_rng(1).normal(size=300))
     noise.to_csv(file, index=False)
     command("fit", file, "--target", "price", "--strengths", "sparsest", "--output", tmp_path)

@@ -108,6 +108,12 @@ def test_counted_means_stand_beside_a_difference_that_they_contradict(table, rng
     assert ("; counted means give 8; " in effects.pair_sentence(0, 1)) == (shift > 0)
 
 
+def test_means_beside_a_pair_without_effect_are_not_rounded(rng):
+    x = rng.normal(size=(400, 2))
+    sentence = machine_of(x, [[0.0], [0.0]], np.array([0.3, 0.0])).pair_sentence(0, 1)
+    assert re.search(r"both −?0\.\d+, first only", sentence)
+
+
 def test_chances_stand_beside_log_odds(rng):
     x = rng.choice([-1.0, 1.0], size=(400, 2))
     effects = machine_of(x, [[0.0], [0.0]], np.array([2.0, 0.0]), -1.0, unit="log-odds of yes")

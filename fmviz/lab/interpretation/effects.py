@@ -459,7 +459,7 @@ class Effects:
         named = [axis.where(places) for axis, places in axes if not axis.column.part_of]
         text = " ".join([*words, *([f"where {' and '.join(named)}"] if named else [])])
         # Zeros up to rounding.
-        unit = 1e-9 * abs(contrast.effect) or 1.0
+        unit = 1e-9 * max(abs(contrast.effect), *np.abs(contrast.means)) or 1.0
         shown = [self._level(round(mean / unit) * unit) for mean in contrast.means]
         within = ["95 %: " + " to ".join(number(end) for end in contrast.interval)] * bool(contrast.interval)
         within.append("both {}, first only {}, second only {}, neither {}".format(*shown))
