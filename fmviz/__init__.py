@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fmviz.lab.experiment import Experiment
     from fmviz.operators import certificate, prox, regularizer_value
     from fmviz.paths import find_lambda, lambda_max, regularization_path, selection_frequencies
+    from fmviz.plot import findings
     from fmviz.tables.encoder import TableEncoder
 
 __version__ = "0.1.0"
@@ -57,6 +58,7 @@ __all__ = [
     "certificate",
     "datasets",
     "find_lambda",
+    "findings",
     "interactions_of",
     "lambda_max",
     "list_losses",
@@ -99,6 +101,7 @@ _MODULES = {
     "certificate": "fmviz.operators",
     "datasets": "fmviz.datasets",
     "find_lambda": "fmviz.paths",
+    "findings": "fmviz.plot",
     "interactions_of": "fmviz.engine.interactions.weights",
     "lambda_max": "fmviz.paths",
     "list_losses": "fmviz.choices",

@@ -1,4 +1,4 @@
-"""Plotly figures of fits, paths and runs, as on the dashboard's pages.
+"""Plotly figures of fits, paths and runs, as on the dashboard's pages, and findings on fits.
 
 A fit is a fitted estimator, a pipeline that ends in one, or a stored run. Names of features, columns and runs
 are escaped.
@@ -16,7 +16,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fmviz.engine.errors import finite_matrix, one_of, whole_number
@@ -24,7 +24,9 @@ from fmviz.engine.interactions.weights import PairWeights, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import ALL_PENALTIES
+from fmviz.engine.problem import Problem
 from fmviz.engine.snapshot import Snapshot
+from fmviz.engine.target import Target
 from fmviz.estimators.base import ModelEstimator
 from fmviz.estimators.bayesian import BayesianFM
 from fmviz.estimators.fitting import checked_data
@@ -39,12 +41,13 @@ from fmviz.lab.interpretation.effects import Effects, as_posterior
 from fmviz.lab.interpretation.reading import strongest_features
 from fmviz.lab.operators.study import EXPONENTS, VARIANTS, Study, study
 from fmviz.lab.runner import Run, load_dataset
-from fmviz.lab.search.by_columns import effects_of
+from fmviz.lab.search.averaged import LOG_ODDS
+from fmviz.lab.search.findings import Findings, effects_of
 from fmviz.lab.store import StoredRun, store
 from fmviz.lab.store.lowest import Lowest, lowest
 from fmviz.lab.store.table import title_of_run
 from fmviz.metrics import COLUMNS, METRICS, Metric
-from fmviz.report import main_figure, pair_figure
+from fmviz.report import ShownFindings, main_figure, pair_figure
 from fmviz.tables.columns import FeatureColumn, NumberColumn
 from fmviz.tables.encoder import TableEncoder
 
@@ -113,9 +116,10 @@ def effects(fit: Any, *columns: str, X: Any = None, output: Any = None, dark: bo
 
     Parameters
     ----------
-    fit : estimator, Pipeline or StoredRun
+    fit : estimator, Pipeline, StoredRun or findings
         A second-order factorization machine; a Bayesian one gets a 90 % band. After a `TableEncoder`, effects
-        are those of the columns of its table, otherwise of the features.
+        are those of the columns of its table, otherwise of the features. Or the result of `fmviz.findings`,
+        which needs no `X`.
     *columns : str
         One column for h_A, two for g_AB; by default the pair whose g_AB varies most.
     X : table, array_like or sparse matrix of shape (N, d), optional
@@ -142,7 +146,7 @@ def effects(fit: Any, *columns: str, X: Any = None, output: Any = None, dark: bo
     >>> fmviz.plot.effects(machine, "0", "1", X=X).layout.xaxis.title.text
     '1'
     """
-    known = _effects(fit, X, output)
+    known = fit.effects if isinstance(fit, Findings) else _effects(fit, X, output)
     names = [column.name for column in known.columns]
     places = [names.index(one_of("columns", name, names)) for name in map(str, columns)]
     if len(places) == 1:
@@ -152,6 +156,84 @@ def effects(fit: Any, *columns: str, X: Any = None, output: Any = None, dark: bo
     if len({*places}) != 2:
         raise ValueError(f"columns = {columns!r} must be one or two distinct columns of {', '.join(names)}.")
     return pair_figure(known.surface(*places), known.unit, dark)
+
+
+def findings(fit: Any, X: Any, y: Any, *, encoder: Any = None, output: Any = None) -> ShownFindings:
+    """Return the effects of columns and pairs of columns in a fit, and which of them stand out from chance.
+
+    Columns are tested by the residuals of the mean, pairs of columns by those of a linear model of the
+    columns alone, beside random signs, at 1 % for all together.
+
+    Parameters
+    ----------
+    fit : estimator, Pipeline
+        A fitted second-order factorization machine, such as `FactorizationMachineRegressorCV` or
+        `BayesianFMClassifier`, or a pipeline that ends in one. After a `TableEncoder`, findings are on the
+        columns of its table, otherwise on the features.
+    X : table, array_like or sparse matrix of shape (N, d)
+        Rows in the input format of the fit, such as the training rows.
+    y : array_like of shape (N,) or (N, m)
+        Their targets, in the form that the fit takes.
+    encoder : TableEncoder, optional
+        The fitted encoder of a bare estimator; `X` is then the table.
+    output : label or int, optional
+        One of several outputs, by class or number; by default the first.
+
+    Returns
+    -------
+    findings
+        ``columns`` and ``pairs``, tables with sizes in the unit of the target (log-odds for two classes),
+        sentences and what stands out; ``curve(column)`` and ``surface(first, second)``, tables of effects;
+        ``sentences``; ``lines``, the chance lines of columns and of pairs; ``candidates``, empty, since
+        only first fits compare candidates. Notebooks show it, ``save("page.html")`` writes a page, and
+        `fmviz.plot.effects` draws its effects.
+
+    Raises
+    ------
+    ValueError
+        If the model is not supported, or `y` does not fit `X` and the estimator.
+
+    Examples
+    --------
+    >>> import fmviz
+    >>> X, y, W = fmviz.datasets.make_sparse_interactions(200, d_true=12, b=3, d_noise=8, random_state=0)
+    >>> machine = fmviz.FactorizationMachineRegressor(random_state=0).fit(X, y)
+    >>> fmviz.findings(machine, X, y).pairs[["first", "second"]].iloc[0].tolist()
+    ['8', '9']
+    """
+    if isinstance(fit, StoredRun):
+        raise ValueError("A stored run has its findings on the page Interactions; pass a fitted estimator.")
+    fit = fit if encoder is None else make_pipeline(encoder, fit)
+    effects = _effects(fit, X, output)
+    *_, machine, output = _steps(fit, output)
+    bayesian = isinstance(machine, BayesianFM)
+    target = machine._target if bayesian else machine._fitted_target
+    values = _targets(y, target, output, effects.X.shape[0])
+    loss = ("squared" if target.kind == "real" else "logistic") if bayesian else machine._fitted_loss
+    problem = Problem.build(machine._scale.apply(effects.X), values, loss=loss, rank=0)
+    known = (values > 0).astype(float) if effects.log_odds else values
+    comparable = effects.log_odds or (target.kind == "real" and not problem.loss.log_link)
+    return ShownFindings.of(replace(effects, y=known) if comparable else effects, problem)
+
+
+def _targets(y: Any, target: Target, output: Any, n: int) -> np.ndarray:
+    """Return the targets of one output as numbers, -1 and 1 for classes; ValueError if y does not suit."""
+    values = np.asarray(y)
+    if values.shape[:1] != (n,):
+        raise ValueError(f"y has shape {values.shape}, and X has {n:,} rows; pass the target of every row.")
+    labels = target.labels
+    if target.kind in ("binary", "class", "ordinal") and labels is not None:
+        if (unknown := ~np.isin(values, labels)).any():
+            classes = ", ".join(map(str, labels))
+            raise ValueError(
+                f"y contains {str(values[unknown][0])!r}; the classes of this fit are {classes}."
+            )
+        values = np.searchsorted(labels, values) * (2.0 if target.kind == "binary" else 1.0)
+        values -= target.kind == "binary"
+    elif target.kind == "several":
+        values = np.where(values > 0, 1.0, -1.0)
+    own = replace(target, values=Target.of(values).values)
+    return own.outputs[0 if output is None else target.output(output)].values
 
 
 def path(
@@ -529,8 +611,11 @@ def _pairs(fit: Any, output: Any) -> tuple[PairWeights, Sequence[Any]]:
 def _effects(fit: Any, X: Any, output: Any) -> Effects:
     """Return the effects of a fit, by table column or by feature."""
     before, machine, output = _steps(fit, output)
+    scale = 1.0
     if isinstance(machine, BayesianFM):
         posterior, unit = machine.posterior_of(output), "f"
+        if posterior.binary:
+            scale, unit = LOG_ODDS, "log-odds"
     else:
         model, parameters = _parameters(machine, output)
         if not parameters.P.size:
@@ -559,4 +644,4 @@ def _effects(fit: Any, X: Any, output: Any) -> Effects:
     P, w, intercept = machine._scale.in_units(posterior.P, posterior.w, posterior.intercept)
     posterior = replace(posterior, P=P, w=w, intercept=intercept)
     rows = checked_data(machine, X if before is None else before.transform(X), reset=False)
-    return Effects(posterior, rows, tuple(columns), unit=unit)
+    return Effects(posterior, rows, tuple(columns), scale, unit)

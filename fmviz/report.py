@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from fmviz.engine.interactions.weights import GivenPairs, never_zero, pairs_of
 from fmviz.engine.models import Model
@@ -29,7 +28,7 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.comparison import groups_of
-from fmviz.lab.interpretation.effects import Effects, Surface, plotted, shown_value
+from fmviz.lab.interpretation.effects import Effects, Surface, plotted
 from fmviz.lab.interpretation.reading import (
     listed_pairs,
     listed_sets,
@@ -40,7 +39,7 @@ from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import dataset_of, truth_of
 from fmviz.lab.runs.changes import change_words, changed_words, changes_listed
 from fmviz.lab.runs.provenance import data_hash, versions
-from fmviz.lab.search.by_columns import ByColumns
+from fmviz.lab.search.findings import Findings
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import SOLVED, label_of, name_of, numbers, title_of_settings
 from fmviz.lab.uploads import is_upload, library
@@ -78,8 +77,10 @@ MOST_BYTES = 2_000_000
 # Tried in turn until the page is small enough.
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
-    **dict.fromkeys(("cards", "penalties", "pairs", "sets", "bases", "tables", "linear", "pictures"), ()),
-    **dict.fromkeys(("columns", "data", "notes", "settings", "program", "model"), None),
+    **dict.fromkeys(
+        ("cards", "penalties", "pairs", "sets", "bases", "tables", "linear", "pictures", "findings"), ()
+    ),
+    **dict.fromkeys(("data", "notes", "settings", "program", "model"), None),
     "more_outputs": 0,
 }
 
@@ -116,8 +117,8 @@ class Outcome:
         The name of the output, if it is one of several.
     compared : bool
         Whether the score of the output is meaningful only relative to those of the other classes.
-    by_columns : ByColumns or None
-        The effects of columns, if the model has them.
+    findings : sequence of Findings
+        The effects of columns in every output, if the model has them.
     frames : sequence of Frame
         The epochs drawn; by default, only the final parameters.
     """
@@ -135,7 +136,7 @@ class Outcome:
     settings: Mapping[str, Any] | None = None
     output: str = ""
     compared: bool = False
-    by_columns: ByColumns | None = None
+    findings: Sequence[Findings] = ()
     frames: Sequence[Frame] = ()
 
     @property
@@ -262,9 +263,9 @@ def page(
     return text
 
 
-def packed(picture: Picture) -> dict[str, str]:
-    """Return a picture in the format that the script of a saved page reads."""
-    return {"payload": base64.b64encode(gzip.compress(picture.payload(), mtime=0)).decode()}
+def packed(picture: Picture, **options: Any) -> dict[str, str]:
+    """Return a picture in the format that the script of a saved page reads; see `Picture.payload`."""
+    return {"payload": base64.b64encode(gzip.compress(picture.payload(**options), mtime=0)).decode()}
 
 
 def html(outcome: Outcome) -> str:
@@ -290,7 +291,7 @@ def html(outcome: Outcome) -> str:
         ],
         notes=[*filter(None, [_units(outcome.dataset)]), *outcome.notes],
         solved=f"{SOLVED:g}",
-        columns=None if outcome.by_columns is None else _by_columns(outcome.by_columns),
+        findings=[_drawn(findings) for findings in outcome.findings],
         model=f"{outcome.model.label}, {cell(experiment.regularizer)}, rank {experiment.rank}, "
         f"solver {cell(experiment.solver)}; {strengths}.",
         more_outputs=max(0, len(each) - _OUTPUTS),
@@ -478,10 +479,9 @@ def learned(
 def main_figure(effects: Effects, column: int) -> Any:
     """Draw the main effect of a column."""
     curve, own = effects.curve(column), effects.columns[column]
-    labels = None if own.kind == "number" else [shown_value(own, word) for word in curve["value"]]
-    if labels is None:
-        curve["value"] = plotted(own, curve["value"])
-    return effect_figures.main_effect(curve, labels, own.name, effects.unit)
+    number = own.kind == "number"
+    curve["value"] = plotted(own, curve["value"]) if number else curve["value"]
+    return effect_figures.main_effect(curve, None if number else [*curve["value"]], own.name, effects.unit)
 
 
 def pair_figure(surface: Surface, unit: str, dark: bool = False) -> Any:
@@ -497,66 +497,81 @@ def pair_figure(surface: Surface, unit: str, dark: bool = False) -> Any:
     return effect_figures.surface(surface.effect, surface.rows, labels, ends, names, unit, dark=dark)
 
 
-def _by_columns(by: ByColumns) -> dict[str, Any]:
-    """Return main effects and pairs of columns: sentences with a curve or a table of coloured cells."""
-    effects = by.effects
-    mains, pairs = [], []
-    for column in effects.mains["column"].head(_COLUMNS):
-        own, sentence, curve = effects.columns[column], effects.main_sentence(column), effects.curve(column)
-        numbers, words = own.kind == "number", [shown_value(own, word) for word in curve["value"]]
-        mains.append(
-            {
-                "sentence": sentence,
-                "picture": _curve(main_figure(effects, column)) if numbers else None,
-                "cells": None if numbers else _cells([""], words, curve["effect"].to_numpy()[None]),
-            }
-        )
-    for pair in by.named.head(_COLUMNS).itertuples():
-        surface = effects.surface(pair.a, pair.b)
-        pairs.append(
-            {
-                "name": f"{pair.first} × {pair.second}",
-                "sentence": effects.pair_sentence(pair.a, pair.b),
-                "picture": None if surface.curves is None else _curve(pair_figure(surface, effects.unit)),
-                "cells": _cells(surface.first.labels, surface.second.labels, surface.effect),
-            }
-        )
+class ShownFindings(Findings):
+    """Findings that a notebook shows, and that can be saved as a page."""
+
+    def _repr_html_(self) -> str:
+        tables = self.candidates, self.columns.drop(columns="column"), self.pairs.drop(columns=["a", "b"])
+        shown = [table.head(_COLUMNS).to_html(index=False, na_rep="") for table in tables if len(table)]
+        return "".join([f"<p>{escape(text)}</p>" for text in (self.message, *self.sentences)] + shown)
+
+    def save(self, file: str | Path) -> Path:
+        """Save the findings as a standalone HTML page with pictures, and return the file.
+
+        Parameters
+        ----------
+        file : str or Path
+            The HTML file.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        text = page(f"Findings on {self.effects.unit}", [], findings=[_drawn(self)])
+        Path(file).write_text(text, encoding="utf-8")
+        return Path(file)
+
+
+def _drawn(findings: Findings) -> dict[str, Any]:
+    """Return the largest columns and the pairs beyond chance, with the pictures of the page."""
+    effects = findings.effects
+    mains = [
+        {
+            "sentence": row.sentence,
+            "stands_out": row.stands_out,
+            **_main(effects, row.column),
+        }
+        for row in findings.columns.head(_COLUMNS).itertuples()
+    ]
+    pairs = [
+        {
+            "name": f"{row.first} × {row.second}",
+            "sentence": row.sentence,
+            "picture": _surface(effects.surface(row.a, row.b), effects.unit),
+        }
+        for row in findings.named.head(_COLUMNS).itertuples()
+    ]
     return {
-        "words": [by.message, *by.sentences],
+        "output": findings.output,
+        "words": [findings.message, *findings.sentences],
         "unit": effects.unit,
         "mains": mains,
         "pairs": pairs,
-        "errors": by.errors,
+        "candidates": findings.candidates.to_dict("records"),
     }
 
 
-def _curve(figure: Any) -> dict[str, str]:
+def _lines(figure: Any) -> dict[str, str]:
     return packed(Picture(charts=[chart_of_figure("", figure)]))
 
 
-def _cells(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> dict[str, Any]:
-    """Return a table of numbers, each with a colour that suits light and dark themes."""
-    top = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    digits = max(0, 1 - math.floor(math.log10(top)))
-    return {
-        "heads": columns,
-        "rows": [
-            (
-                name,
-                [
-                    ("", "") if math.isnan(v) else (typeset(v, f"+.{digits}f"), shade(v / top))
-                    for v in own.tolist()
-                ],
-            )
-            for name, own in zip(rows, values, strict=True)
-        ],
-    }
+def _main(effects: Effects, column: int) -> dict[str, Any]:
+    """Return the picture of the effect of a number, or the table of the effect of every level."""
+    own, curve = effects.columns[column], effects.curve(column)
+    if own.kind == "number":
+        return {"picture": _lines(main_figure(effects, column))}
+    return {"levels": curve.rename(columns={"value": own.name}).to_dict("records")}
 
 
-def shade(share: float) -> str:
-    """Return the colour of a number, given as a share of the largest, for light and dark themes."""
-    color = "219, 111, 34" if share > 0 else "63, 136, 197"
-    return f"rgba({color}, {0.65 * abs(share):.2f})"
+def _surface(surface: Surface, unit: str) -> dict[str, str]:
+    """Return the picture of a pair of columns: curves of few levels, or a matrix."""
+    if surface.curves is not None:
+        return _lines(pair_figure(surface, unit))
+    codes, scale = encode_codes(np.nan_to_num(surface.effect))
+    rows, columns = surface.first.labels, surface.second.labels
+    panel = Panel("", [CodesFrame(codes, scale)], row_labels=rows, col_labels=columns, gram_label="effect")
+    return packed(Picture(), panels=[panel], clickable=False, min_width=420, ask="")
 
 
 # ----------------------------------------------------------------------------------------------- tables

@@ -57,6 +57,50 @@ def test_effects_are_those_of_the_columns_of_a_table():
     assert len(fmviz.plot.effects(sampled, "0", X=X[:, :3]).data) == 3  # with a band
 
 
+def test_findings_are_tables_sentences_and_a_page(tmp_path):
+    table = pd.DataFrame({"<i>x": X[:, 0], "word": np.where(X[:, 1] > 0, "a", "b"), "z": X[:, 2]})
+    y = 3 * X[:, 0] * (X[:, 1] > 0) + 0.1 * X[:, 3]
+    encoder = fmviz.TableEncoder(numbers="line").fit(table, y)
+    machine = fmviz.FactorizationMachineRegressor(random_state=0).fit(encoder.transform(table), y)
+    findings = fmviz.findings(machine, table, y, encoder=encoder)
+    first = findings.pairs.iloc[0]
+    assert (first["first"], first["second"], findings.pairs["stands_out"].sum()) == ("<i>x", "word", 1)
+    assert first["counted"] == pytest.approx(first["effect"], rel=0.3)
+    assert first["both"] - first["first_only"] - first["second_only"] + first["neither"] == pytest.approx(
+        first["effect"]
+    )
+    assert findings.columns.set_index("name")["stands_out"].to_dict() == {
+        "<i>x": True,
+        "word": False,
+        "z": False,
+    }
+    assert {*findings.surface("word", "<i>x").index} == {"a", "b"}
+    assert len(findings.curve("z")) == 60
+    assert findings.candidates.empty
+    assert "&lt;i&gt;x" in findings._repr_html_()
+    assert "<i>x" not in findings._repr_html_()
+    page = findings.save(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert first["sentence"].replace("<", "&lt;").replace(">", "&gt;") in page
+    assert fmviz.plot.effects(findings, "z").layout.xaxis.title.text == "z"
+    with pytest.raises(ValueError, match=r"column = 'Z' is not known.*'z'"):
+        findings.curve("Z")
+    with pytest.raises(ValueError, match=r"y has shape .3,., and X has 200 rows"):
+        fmviz.findings(machine, table, y[:3], encoder=encoder)
+
+
+@pytest.mark.parametrize("kind", ["FactorizationMachineClassifier", "BayesianFMClassifier"])
+def test_findings_on_classes_are_log_odds(kind):
+    labels = np.where(X[:, 0] > 0.5, "high", np.where(X[:, 1] > 0, "mid", "low"))
+    settings = {"n_draws": 20, "burn_in": 5} if kind.startswith("B") else {"lambda_p": 1e-3}
+    machine = getattr(fmviz, kind)(**settings).set_params(random_state=0).fit(X[:, :4], labels)
+    findings = fmviz.findings(machine, X[:, :4], labels, output="high")
+    assert findings.columns["name"].iloc[0] == "0"
+    assert findings.columns["stands_out"].tolist() == [True, False, False, False]
+    assert " log-odds (" in findings.columns["sentence"].iloc[0]
+    with pytest.raises(ValueError, match="y contains 'none'; the classes of this fit are high, low, mid"):
+        fmviz.findings(machine, X[:, :4], np.full(200, "none"))
+
+
 def test_paths_are_drawn_by_regularizer_and_order(machine):
     path = fmviz.regularization_path(X, Y, [0.5, 0.1], orders=["cold", "up"], lambda_p=0.1, random_state=0)
     lines = fmviz.plot.path({"ti": path, "<b>": path[:1]}, "loss").data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,11 @@ from fmviz.figures.tabular import defused
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
+from fmviz.lab.search.findings import described_outputs
 from fmviz.lab.store.table import title_of_settings
 from fmviz.lab.values import plain
 from fmviz.metrics import COLUMNS, in_units
+from fmviz.paths.validation import finished
 from fmviz.report import Outcome, file_notes
 from fmviz.report import html as page
 from fmviz.typography import cell
@@ -25,6 +28,7 @@ from fmviz.typography import cell
 if TYPE_CHECKING:
     from fmviz.cli.fit import Fit
     from fmviz.lab.datasets import Dataset
+    from fmviz.lab.search.findings import Findings
 
 _PRINTED = 10
 
@@ -36,12 +40,8 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     pairs = pair_table(prepared.problem.model, parameters, dataset, top)
     assert end.status is not None, "the fit has ended"
     scale = encoded.target.scale if encoded is not None else 1.0
-    never = []
-    if count := int((pairs["rows_with_both"] == 0).sum()):
-        never = [
-            f"{count:,} of the ranked interactions have no row with both features: they result from the "
-            "shared factors and affect no prediction here."
-        ]
+    findings, candidates = _findings(fit), () if contest is None else contest.errors
+    columns = [by.to_dict() for by in findings]
     settings = {k: v for k, v in experiment.to_dict().items() if fit.source is None or k != "dataset"}
     content = {
         "data": {
@@ -55,11 +55,11 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
             "hash": array_hash(dataset.X, dataset.y),
             "group": dataset.group,
         },
-        "notes": [*_notes(fit), *_units(fit), *never],
-        "columns": _columns(fit),
+        "notes": [*_notes(fit), *_units(fit)],
+        "columns": columns if dataset.outputs else next(iter(columns), None),
         "settings": settings,
         "search": fit.search,
-        "candidates": fit.by_columns.errors if fit.by_columns else contest.errors if contest else (),
+        "candidates": findings[0].candidates.to_dict("records") if findings else candidates,
         "predicts": "" if contest is None else contest.labels[fit.last.chosen],
         "result": {
             "status": str(end.status.reason),
@@ -85,22 +85,15 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     return content, pairs
 
 
-def _columns(fit: Fit) -> dict[str, Any] | None:
-    """Return the main and pair effects of columns, with sentences; None if the model has none."""
-    reading = fit.by_columns
-    if reading is None:
-        return None
-    effects = reading.effects
-    mains = [
-        {"column": row.name, "size": row.size, "sentence": effects.main_sentence(row.column)}
-        for row in effects.mains.itertuples()
-    ]
-    pairs = [
-        {"first": row.first, "second": row.second, "size": row.size}
-        | {"sentence": effects.pair_sentence(row.a, row.b)}
-        for row in reading.named.itertuples()
-    ]
-    return {"mains": mains, "pairs": pairs, "message": " ".join(reading.sentences)}
+@cache
+def _findings(fit: Fit) -> list[Findings]:
+    """Return the findings on every output; none if the model has no effects of columns."""
+    last, run = fit.last, fit.last.run
+    if fit.by_columns is not None:
+        return [fit.by_columns]
+    if fit.source is None or not run.problem.model.plain or len(run.dataset.columns) < 2:
+        return []
+    return finished(described_outputs(last.contest, last.chosen, run, last.end.parameters, last.posterior))
 
 
 def _notes(fit: Fit) -> list[str]:
@@ -174,26 +167,30 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
     if content["search"] is not None:
         lines.append(content["search"]["message"])
     lines += ["", text_table(content["candidates"])] if content["candidates"] else []
+    # Fits converge by the change of parameters.
+    distance = " (the distance from optimality)" * (result["certificate"] > content["settings"]["tol"])
     machine = [
         result["message"],
-        f"objective {cell(result['objective'])}, certificate {result['certificate']:.1e}, "
+        f"objective {cell(result['objective'])}, certificate {result['certificate']:.1e}{distance}, "
         f"{result['used_features']:,} features and {result['used_interactions']:,} of {count:,} interactions "
         "used",
         ", ".join(f"{words} {value:.4g}" for words, value in content["metrics"].items()),
     ]
     if not content["candidates"]:
         lines += ["", *machine, ""]
-    if (columns := content["columns"]) is not None:
-        mains = [f"  {row['sentence']}" for row in columns["mains"][:_PRINTED]]
-        joint = [f"  {row['sentence']}" for row in columns["pairs"]]
-        lines += ["Columns by their individual effect on predictions:", *mains, ""]
-        lines += [columns["message"], *joint, ""]
+    columns = content["columns"] or []
+    for part in [columns] if isinstance(columns, dict) else columns:
+        of = f", {part['output']}" * bool(part["output"])
+        mains = [
+            f"  {row['sentence']}" + " (within chance)" * (not row["stands_out"])
+            for row in part["mains"][:_PRINTED]
+        ]
+        joint = [f"  {row['sentence']}" for row in part["pairs"]]
+        lines += [f"Columns by their individual effect on predictions{of}:", *mains, ""]
+        lines += [part["message"], *joint, ""]
     if content["candidates"]:
         lines += [f"Sparse pairs, fitted to {data['training_rows']:,} rows:", *machine, ""]
-    # Pairs that occur in no row affect no prediction and are listed only in the files.
-    met = pairs[pairs["rows_with_both"] > 0]
-    shown = met if len(met) else pairs
-    each = shown.groupby("output", sort=False) if outputs > 1 else shown
+    each = pairs.groupby("output", sort=False) if outputs > 1 else pairs
     shown = each.head(max(3, _PRINTED // outputs) if outputs > 1 else _PRINTED)
     rows = shown.rename(columns=lambda name: name.replace("_", " ")).to_dict("records")
     if len(shown):
@@ -241,6 +238,6 @@ def html(fit: Fit, content: Mapping[str, Any]) -> str:
         source,
         {name.replace("_", " "): data[name] for name in ("training_rows", "dropped_rows", "hash")},
         content["settings"],
-        by_columns=fit.by_columns,
+        findings=_findings(fit),
     )
     return page(outcome)

@@ -26,7 +26,7 @@ from fmviz.lab.uploads import is_upload
 
 if TYPE_CHECKING:
     from fmviz.lab.runner import Run
-    from fmviz.lab.search.by_columns import ByColumns
+    from fmviz.lab.search.findings import Findings
     from fmviz.lab.search.first_fit import FirstFit
     from fmviz.lab.store import RunStore
     from fmviz.tables.encoded import Encoded
@@ -206,7 +206,7 @@ class Fit:
         The result of the search for strengths or a number of interactions.
     command : str
         The command line.
-    by_columns : ByColumns or None
+    by_columns : Findings or None
         The column effects.
     """
 
@@ -216,7 +216,7 @@ class Fit:
     source: Source | None
     search: dict[str, Any] | None
     command: str
-    by_columns: ByColumns | None = None
+    by_columns: Findings | None = None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -317,8 +317,8 @@ def _fit(
     store: RunStore | None = None,
 ) -> Fit:
     """Fit, show the progress, and interpret the result by columns."""
-    from fmviz.lab.search.by_columns import described
     from fmviz.lab.search.contest import contest_of
+    from fmviz.lab.search.findings import described
     from fmviz.lab.search.first_fit import FirstFit, first_fit
     from fmviz.paths.validation import finished
 

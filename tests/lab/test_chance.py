@@ -21,7 +21,7 @@ def columns(rng, n=640):
 
 
 def named(codes, y, *groups):
-    return {(pair.first, pair.second) for pair in beyond_chance(codes, alone(codes, y), *groups)}
+    return {pair.columns for pair in beyond_chance(codes, alone(codes, y), *groups)[1]}
 
 
 def test_planted_pairs_are_named_and_pairs_with_a_copy_are_not():
@@ -34,6 +34,19 @@ def test_planted_pairs_are_named_and_pairs_with_a_copy_are_not():
         each.append(named(codes, planted + bent + rng.normal(size=640)))
     # The third column, or its copy in its place.
     assert sum(pairs in ({(0, 1), (1, 2)}, {(0, 1), (1, 4)}) for pairs in each) >= 9
+
+
+def test_columns_beyond_chance_are_named_once_and_noise_is_seldom():
+    each, false = [], 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        codes = columns(rng)
+        y = 0.8 * (codes[0] == 1) + 0.15 * codes[2] + rng.normal(size=640)
+        each.append({named.columns for named in beyond_chance(codes, y, size=1)[1]})
+        false += bool(beyond_chance(codes, rng.standard_t(3, size=640), size=1)[1])
+    # The third column, or its copy in its place.
+    assert sum(own in ({(0,), (2,)}, {(0,), (4,)}) for own in each) >= 17
+    assert false <= 2
 
 
 @pytest.mark.parametrize("noise", ["normal", "heavy", "skewed", "uneven"])
@@ -69,6 +82,7 @@ def test_rows_of_a_group_count_once():
 
 def test_without_cells_or_residuals_nothing_is_named():
     codes = {0: np.zeros(10, int), 1: np.arange(10)}
-    assert beyond_chance(codes, np.arange(10.0)) == ()
-    assert beyond_chance(columns(np.random.default_rng(0)), np.zeros(640)) == ()
-    assert beyond_chance({}, np.ones(3)) == ()
+    nothing = np.inf, ()
+    assert beyond_chance(codes, np.arange(10.0)) == nothing
+    assert beyond_chance(columns(np.random.default_rng(0)), np.zeros(640)) == nothing
+    assert beyond_chance({}, np.ones(3)) == nothing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import numpy as np
@@ -19,7 +20,7 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.effects import Axis, Effects, as_posterior
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import prepare, split
-from fmviz.lab.search import by_columns
+from fmviz.lab.search import findings
 from fmviz.tables.columns import NumberColumn, TextColumn, WordColumn
 
 
@@ -73,6 +74,65 @@ def test_a_sentence_says_where_a_pair_counts_most(table):
     assert effects.main_sentence(0).startswith("town: +")
 
 
+def machine_of(x, P, w=None, intercept=0.0, **about):
+    """Return the effects of a single sample on plain columns of numbers."""
+    columns = tuple(NumberColumn(name=f"x{j}") for j in range(x.shape[1]))
+    w = np.zeros(x.shape[1]) if w is None else w
+    return Effects(as_posterior(Parameters(np.array(P), w, intercept), False), x, columns, **about)
+
+
+def test_a_product_has_both_its_corners(rng):
+    x = rng.normal(size=(1500, 2))
+    sentence = machine_of(x, [[2.0], [1.0]], unit="euros").pair_sentence(0, 1)
+    pattern = (
+        r"Higher if x0 and x1 are both high \(\+(\S+) euros\) or both low \(\+(\S+) euros\), lower if only x0"
+    )
+    # The mean of the upper three tenths of normal numbers is 1.16.
+    corners = [float(value) for value in re.match(pattern, sentence).groups()]
+    assert corners == pytest.approx([2.7, 2.7], rel=0.1)
+    assert machine_of(x, [[-2.0], [1.0]]).pair_sentence(0, 1).startswith("Lower if x0 and x1 are both high")
+    # A step has one corner.
+    assert machine_of(np.where(x > 1, x, 0.0), [[2.0], [1.0]]).contrast(0, 1).corners is None
+
+
+@pytest.mark.parametrize("shift", [0.0, 5.0])
+def test_counted_means_stand_beside_a_difference_that_they_contradict(table, rng, shift):
+    encoded = learn(table[["town", "plan", "y"]])
+    names = list(encoded.encoder.get_feature_names_out())
+    P = np.zeros((40, len(names), 1))
+    P[:, names.index("town=Kiel"), 0], P[:, names.index("plan=pro"), 0] = 3.0 + 0.1 * rng.normal(size=40), 1.0
+    posterior = Posterior(P, np.zeros((40, len(names))), np.zeros(40), False)
+    y = (3.0 + shift) * (table["town"].eq("Kiel") & table["plan"].eq("pro")).to_numpy()
+    effects = Effects(posterior, encoded.X, encoded.encoder.columns_, y=y)
+    assert effects.contrast(0, 1).of_counted == pytest.approx(3.0 + shift)
+    assert ("; counted means give 8; " in effects.pair_sentence(0, 1)) == (shift > 0)
+
+
+def test_means_beside_a_pair_without_effect_are_not_rounded(rng):
+    x = rng.normal(size=(400, 2))
+    sentence = machine_of(x, [[0.0], [0.0]], np.array([0.3, 0.0])).pair_sentence(0, 1)
+    assert re.search(r"both −?0\.\d+, first only", sentence)
+
+
+def test_chances_stand_beside_log_odds(rng):
+    x = rng.choice([-1.0, 1.0], size=(400, 2))
+    effects = machine_of(x, [[0.0], [0.0]], np.array([2.0, 0.0]), -1.0, unit="log-odds of yes")
+    sentence = re.sub(r"[+−][\d.]+ log-odds of yes ", "", effects.main_sentence(0))
+    assert sentence == "x0: (73.1 %) at 1, (4.74 %) at -1."
+
+
+def test_weekdays_and_months_are_in_their_order(rng):
+    days = ["Saturday", "Monday", "Friday"]
+    table = {"day": rng.choice(days, 90), "b": rng.normal(size=90), "y": rng.normal(size=90)}
+    encoded = learn(pd.DataFrame(table))
+    d = encoded.X.shape[1]
+    own = as_posterior(Parameters(np.zeros((d, 1)), np.zeros(d), 0.0), False)
+    effects = Effects(own, encoded.X, encoded.encoder.columns_)
+    assert list(effects.curve(0)["value"]) == list(effects.axis(0).labels) == ["Monday", "Friday", "Saturday"]
+    trend = NumberColumn(name="at.trend", part_of="at")
+    assert Axis(trend, sp.csr_array((0, 0)), (), np.array([[4501.0] * 2])).where([0]) == "on 28 Apr 2012"
+
+
 HOUR = NumberColumn(name="at.hour", part_of="at", center=0.0, scale=1.0)
 DAY = WordColumn(name="at.weekday", part_of="at", levels=("1-Mon",))
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -124,13 +184,17 @@ def test_of_friedmans_pairs_the_true_one_alone_counts():
     dataset = Dataset.of_table(learn(table, numbers="10 hats"), "f", "F")
     experiment = Experiment(rank=6, lambda_p=1e-3, lambda_sparse=1e-4, lambda_w=1e-3, max_epochs=30)
     run = prepare(dataset, experiment, *split(600, 0.25, 0))
-    *_, reading = by_columns.read_by_columns(run, run.end().parameters)
+    *_, reading = findings.read_findings(run, run.end().parameters)
     assert reading.effects.pairs[["first", "second"]].iloc[0].tolist() == ["x0", "x1"]
-    assert reading.counted.tolist() == [True, *[False] * 14]
-    mean, alone, *machines = (row["RMSE (in y)"] for row in reading.errors)
+    assert reading.pairs["stands_out"].tolist() == [True, *[False] * 14]
+    mean, alone, *machines = reading.candidates["RMSE (in y)"]
     assert max(machines) < alone < mean
     assert reading.sentences[0] == "1 of 15 pairs of columns stands out from chance."
     assert reading.named[["first", "second"]].values.tolist() == [["x0", "x1"]]
+    # The sixth column is noise.
+    assert reading.columns.set_index("name")["stands_out"].sort_index().tolist() == [True] * 5 + [False]
+    assert reading.sentences[1] == "5 of 6 columns stand out from chance."
+    assert reading.columns["score"].min() > reading.lines[0]
 
 
 def test_columns_without_pairs_are_fitted_with_the_loss_of_the_model(rng):
@@ -139,7 +203,7 @@ def test_columns_without_pairs_are_fitted_with_the_loss_of_the_model(rng):
     dataset = Dataset.of_table(learn(table, numbers="line"), "o", "O")
     run = prepare(dataset, Experiment(loss="absolute", rank=1, max_epochs=1), *split(400, 0.25, 0))
     # A fifth of y is wrong by 40, which moves the mean, and not the median.
-    error = run.dataset.target_scaling.scale * np.abs(run.problem.y - by_columns._alone(run)).mean()
+    error = run.dataset.target_scaling.scale * np.abs(run.problem.y - findings._alone(run.problem)).mean()
     assert error == pytest.approx(8.0, abs=2.0)
 
 

@@ -20,8 +20,10 @@ from fmviz.lab.interpretation.attributes import NONE, Attributes
 from fmviz.lab.interpretation.decomposition import decompose
 from fmviz.lab.interpretation.reading import (
     exact_search,
+    listed_pairs,
     mean_squares,
     name_matches,
+    pair_table,
     rows_with_all,
     strongest_features,
 )
@@ -168,6 +170,19 @@ def test_what_occurs_together_is_counted(name):
 
 
 # ------------------------------------------------------------------------------------------- predictions
+
+
+def test_pairs_that_never_meet_are_not_listed():
+    X = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]] * 3)
+    dataset = Dataset("d", "D", "regression", X, np.zeros(6), ("a", "b", "c"), ("a", "b", "c"))
+    machine = get_model("fm"), Parameters(np.array([[9.0], [9.0], [1.0]]), np.zeros(3), 0.0)
+    assert pair_table(*machine, dataset, 10)[["feature_i", "feature_j"]].values.tolist() == [
+        ["a", "c"],
+        ["b", "c"],
+    ]
+    listed = listed_pairs(*machine, Wording(Attributes(dataset), "squared"), 10)
+    assert [row["rows with both"] for row in listed["rows"]] == [3, 3]
+    assert listed["strongest"].startswith("When a and c occur together")
 
 
 @pytest.mark.parametrize("name", MODELS)

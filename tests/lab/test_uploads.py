@@ -27,7 +27,7 @@ from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.files import data_folder
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import program
-from fmviz.lab.search.by_columns import ByColumns, read_by_columns
+from fmviz.lab.search.findings import Findings, read_findings
 from fmviz.lab.search.first_fit import FirstFit, first_fit
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.store import RunStore
@@ -332,11 +332,11 @@ def test_hour_and_weekday_act_together_on_dates_that_were_kept_out(here, seed):
     run = Run.prepare(asked)
     assert not {*run.row_groups[0]} & {*run.row_groups[1]}
     fit = next(step for step in first_fit(run) if isinstance(step, FirstFit))
-    reading = read_by_columns(fit.run, fit.end.parameters)
-    by = next(step for step in reading if isinstance(step, ByColumns))
+    reading = read_findings(fit.run, fit.end.parameters)
+    by = next(step for step in reading if isinstance(step, Findings))
     assert {*by.effects.pairs.loc[0, ["first", "second"]]} == {"hr", "weekday"}
-    assert " held-out rows of " in next(iter(by.errors[0]))
-    mean, alone, *_, curves = (row["RMSE (in cnt)"] for row in by.errors)
+    assert " held-out rows of " in by.candidates.columns[0]
+    mean, alone, *_, curves = by.candidates["RMSE (in cnt)"]
     assert curves < 2 / 3 * alone < mean
 
 

@@ -54,8 +54,7 @@ def test_columns_are_read_before_features(store, sentences):
     run = trained(**MONKS)
     app = page("interactions", run=run)
     sentences(app, "interactions", "columns")
-    candidates, table = (frame.value for frame in app.dataframe)
-    assert len(candidates) == 4
+    table = next(frame.value for frame in app.dataframe if "sentence" in frame.value)
     assert table["size"].is_monotonic_decreasing
     assert len(table) == 6 + 15
     assert "body_shape" in [head.value for head in page("interactions", run=run, pair="1").subheader]
@@ -65,10 +64,7 @@ def test_columns_are_read_before_features(store, sentences):
     assert chosen.dataframe[0].value["feature_i"].str.startswith("head_shape").all()
     assert "the typical size of a pair of columns" in words(page("interactions", run=run, view="matrix"))
     report = html(
-        replace(
-            of_stored(store.get(run), store),
-            by_columns=opened.latest_by_columns(opened_run(store, run), "best"),
-        )
+        replace(of_stored(store.get(run), store), findings=[opened.latest_findings(opened_run(store, run))])
     )
     assert "Pairs of columns" in report
     assert table["sentence"][0] in report

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import calendar
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.sampling.posterior import Posterior
@@ -42,8 +43,14 @@ _EXCLUDED = 3
 _WORKING, _WEEKEND = {"Mon", "Tue", "Wed", "Thu", "Fri"}, {"Sat", "Sun"}
 _PREPOSITIONS = {"year": "in", "month": "in", "weekday": "on", "hour": "at", "trend": "on"}
 _EPOCH = pd.Timestamp("2000-01-01")
-# Number of columns and pairs with a description.
-_RANKED = 60
+_CALENDARS = [
+    {name.casefold(): place for names in both for place, name in enumerate(names) if name}
+    for both in ((calendar.day_name, calendar.day_abbr), (calendar.month_name, calendar.month_abbr))
+]
+# Both minus one minus the other plus neither.
+_DOUBLE = np.array([1.0, -1.0, -1.0, 1.0])
+# A saddle has numbers of some ranges, and its lowest corner this part of the highest one.
+_FEWEST_RANGES, _SADDLE = 4, 0.25
 
 
 def as_posterior(parameters: Parameters, binary: bool) -> Posterior:
@@ -146,12 +153,16 @@ class Contrast:
         f(U, V) − f(U, not V) − f(not U, V) + f(not U, not V).
     interval : tuple of float
         The central interval of probability 0.95 over the samples; empty for a single one.
-    means : tuple of float
+    means : (4,) ndarray
         f for both U and V, for U only, for V only, and for neither.
+    counted : (4,) ndarray
+        The same of the targets of these rows; NaN without rows or targets.
     rows : int
         The number of rows with both.
     accuracy : float
         The root of the product of the variances of both indicators.
+    corners : (2, 2) ndarray or None
+        For two numbers whose effect is a saddle, its mean over low and high values of each.
     """
 
     first: Axis
@@ -160,9 +171,22 @@ class Contrast:
     of_second: list[int]
     effect: float
     interval: tuple[float, ...]
-    means: tuple[float, ...]
+    means: np.ndarray
+    counted: np.ndarray
     rows: int
     accuracy: float
+    corners: np.ndarray | None = None
+
+    @property
+    def of_counted(self) -> float:
+        """The double difference of the counted means."""
+        return float(self.counted @ _DOUBLE)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the counted means differ from the effect by more than its interval."""
+        low, high = self.interval or (self.effect, self.effect)
+        return bool(self.of_counted < low or self.of_counted > high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +210,8 @@ class Effects:
         The unit of effects.
     center : float
         The target, in this unit, at f = 0.
+    y : (N,) ndarray or None
+        The targets of the rows, in this unit, or 0 and 1 for log-odds.
     """
 
     posterior: Posterior
@@ -194,17 +220,24 @@ class Effects:
     scale: float = 1.0
     unit: str = ""
     center: float = 0.0
+    y: np.ndarray | None = None
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """The indices of rows that suffice to estimate sizes of effects."""
+        samples, _, k = self.posterior.P.shape
+        most = max(_FEWEST_SAMPLED, int(_MOST_NUMBERS / max(1, samples * k * len(self.columns))))
+        return np.sort(np.random.default_rng(0).permutation(self.X.shape[0])[: min(_MOST_ROWS, most)])
 
     @cached_property
     def rows(self) -> sp.csc_array:
-        """A subset of the rows, large enough to estimate sizes of effects."""
-        rows = sp.csr_array(self.X)
-        order = np.random.default_rng(0).permutation(rows.shape[0])
-        return sp.csc_array(rows[np.sort(order[: self._most(_MOST_ROWS)])])
+        """These rows."""
+        return sp.csc_array(sp.csr_array(self.X)[self.sample])
 
-    def _most(self, rows: int) -> int:
-        samples, _, k = self.posterior.P.shape
-        return min(rows, max(_FEWEST_SAMPLED, int(_MOST_NUMBERS / (samples * k * len(self.columns)))))
+    @property
+    def log_odds(self) -> bool:
+        """Whether effects are log-odds."""
+        return self.unit.startswith("log-odds")
 
     @cached_property
     def members(self) -> tuple[slice, ...]:
@@ -285,22 +318,6 @@ class Effects:
         table = pd.DataFrame(records, columns=["a", "b", "first", "second", "size"])
         return table.sort_values("size", ascending=False, ignore_index=True)
 
-    @cached_property
-    def ranked(self) -> pd.DataFrame:
-        """The columns and pairs of largest ``size``, with ``name``, ``a``, ``b`` and ``sentence``.
-
-        ``place`` is the row of a pair in `pairs`; for a single column, it and ``b`` are -1.
-        """
-        pairs = self.pairs.assign(name=self.pairs["first"] + " × " + self.pairs["second"])
-        pairs["place"] = np.arange(len(pairs))
-        every = pd.concat([self.mains.assign(a=self.mains["column"], b=-1, place=-1), pairs])
-        every = every.sort_values("size", ascending=False, kind="stable", ignore_index=True).head(_RANKED)
-        sentences = [
-            self.main_sentence(a).removeprefix(f"{name}: ") if b < 0 else self.pair_sentence(a, b)
-            for name, a, b in every[["name", "a", "b"]].itertuples(index=False)
-        ]
-        return every[["name", "size", "a", "b", "place"]].assign(sentence=sentences)
-
     @property
     def matrix(self) -> np.ndarray:
         """The sizes of `pairs` as a symmetric matrix with zero diagonal."""
@@ -347,20 +364,16 @@ class Effects:
         Numbers have points between their 1 and 99 % quantiles, levels one point each. ``lower`` and ``upper``
         are the ends of the central interval of probability `level` over the samples.
         """
-        own, values = self.columns[column], self._values(column, self._block(column)).dropna()
-        if isinstance(own, NumberColumn):
+        block = self._block(column)
+        if isinstance(self.columns[column], NumberColumn):
+            values = self._values(column, block).dropna()
             points = _points(values)
             rows = np.histogram(values, np.r_[-np.inf, (points[1:] + points[:-1]) / 2, np.inf])[0]
             effects = self.main(column, self._at(column, points))
-        elif isinstance(own, TextColumn):
-            members, places = self._words(column)
-            points, rows = np.array(own.words, dtype=object)[places], np.asarray(members.sum(axis=0)).ravel()
-            effects = np.asarray(self.main(column, self._block(column)) @ members) / rows
         else:
-            assert isinstance(own, WordColumn)
-            points = np.array(_levels(own, values), dtype=object)
-            rows = values.value_counts().reindex(points).to_numpy()
-            effects = self.main(column, self._at(column, points))
+            axis = self.axis(column)
+            points, rows = np.array(axis.labels, dtype=object), np.asarray(axis.members.sum(axis=0)).ravel()
+            effects = np.asarray(self.main(column, block) @ axis.members) / rows
         lower, upper = np.quantile(effects, [0.5 - level / 2, 0.5 + level / 2], axis=0)
         return pd.DataFrame(
             {"value": points, "effect": effects.mean(axis=0), "lower": lower, "upper": upper, "rows": rows}
@@ -371,17 +384,20 @@ class Effects:
         return sp.csr_array(sp.hstack(self.columns[column].features(pd.Series(values)), format="csr"))
 
     def axis(self, column: int) -> Axis:
-        """Return the levels of a column in the rows, or ranges of its numbers."""
-        own = self.columns[column]
+        """Return the levels of a column in the rows, or ranges of its numbers; of a text, frequent words."""
+        own, block = self.columns[column], self._block(column)
         if isinstance(own, TextColumn):
-            members, places = self._words(column)
-            return Axis(own, members, tuple(own.words[place] for place in places), None)
-        values = self._values(column, self._block(column))
-        if not isinstance(own, NumberColumn):
-            assert isinstance(own, WordColumn)
+            counts = np.asarray(block[:, : len(own.labels)].sum(axis=0)).ravel()
+            frequent = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
+            places = frequent[counts[frequent] > 0]
+            return Axis(own, sp.csr_array(block[:, places]), tuple(own.words[at] for at in places), None)
+        values = self._values(column, block)
+        if isinstance(own, WordColumn):
             levels = _levels(own, values)
-            labels = tuple(shown_value(own, word) for word in levels)
             codes = pd.Index(levels).get_indexer(pd.Index(values))
+            # Months and weekdays without their numbers.
+            dated = _part(own) in ("month", "weekday")
+            labels = tuple(word.partition("-")[2] if dated else word for word in levels)
             return Axis(own, _members(codes, len(labels)), labels, None)
         different = np.sort(values.dropna().unique())
         codes = pd.Index(different).get_indexer(pd.Index(values))
@@ -392,13 +408,6 @@ class Effects:
         labels = tuple(a if a == b else f"{a} to {b}" for a, b in shown)
         return Axis(own, _members(codes, len(labels)), labels, ends)
 
-    def _words(self, column: int) -> tuple[sp.csr_array, np.ndarray]:
-        """Return the rows with the most frequent words of a text column, and the indices of these words."""
-        own, block = self.columns[column], self._block(column)
-        counts = np.asarray(block[:, : len(own.labels)].sum(axis=0)).ravel()
-        places = np.sort(np.argsort(-counts, kind="stable")[:_LEVELS])
-        return sp.csr_array(block[:, places[counts[places] > 0]]), places[counts[places] > 0]
-
     def surface(self, a: int, b: int) -> Surface:
         """Return the effect of a pair of columns by levels and ranges, with curves for few levels."""
         first, second = self.axis(a), self.axis(b)
@@ -408,24 +417,21 @@ class Effects:
         means = np.where(rows > 0, sums / np.maximum(rows, 1), np.nan)
         curves = None
         if (first.ends is None) != (second.ends is None):
-            word, line = (a, b) if first.ends is None else (b, a)
-            words = first if word == a else second
+            word, line, words = (a, b, first) if first.ends is None else (b, a, second)
             if len(words.labels) <= _CURVES and not isinstance(words.column, TextColumn):
-                curves = self._curves(word, line)
+                curves = self._curves(word, line, words)
         return Surface(first, second, means, rows, curves)
 
-    def _curves(self, word: int, line: int) -> pd.DataFrame:
+    def _curves(self, word: int, line: int, words: Axis) -> pd.DataFrame:
         """Return a curve over a number for each level, within the range of its numbers."""
-        words = self._values(word, self._block(word))
-        values = self._values(line, self._block(line))
+        block, values = self._block(word), self._values(line, self._block(line))
         points = _points(values.dropna())
-        at = self._at(line, points)
-        curves = {}
-        for level in self.curve(word)["value"]:
-            own = values[words == level]
-            effect = self.pair(word, line, self._at(word, np.full(len(points), level, dtype=object)), at)
-            inside = (points >= own.min()) & (points <= own.max())
-            curves[shown_value(self.columns[word], level)] = np.where(inside, effect, np.nan)
+        at, curves = self._at(line, points), {}
+        for place, label in enumerate(words.labels):
+            rows = np.flatnonzero(words.rows_of([place]))
+            effect = self.pair(word, line, block[np.repeat(rows[:1], len(points))], at)
+            inside = (points >= values[rows].min()) & (points <= values[rows].max())
+            curves[label] = np.where(inside, effect, np.nan)
         return pd.DataFrame(curves, index=points)
 
     # --------------------------------------------------------------------------------------- sentences
@@ -435,26 +441,45 @@ class Effects:
         curve, own = self.curve(column), self.columns[column]
         spoken = curve[curve["rows"] >= min(_FEWEST_ROWS, curve["rows"].max())]
         high, low = spoken.loc[spoken["effect"].idxmax()], spoken.loc[spoken["effect"].idxmin()]
-        ends = (f"{self._signed(end['effect'])} {_at_value(own, end['value'])}" for end in (high, low))
+        ends = (
+            f"{self._signed(end['effect'])}{self._chance(end['effect'])} {_at_value(own, end['value'])}"
+            for end in (high, low)
+        )
         return f"{own.name}: {', '.join(ends)}."
 
     def pair_sentence(self, a: int, b: int) -> str:
         """Return a sentence on the levels and ranges with the largest joint effect of a pair of columns."""
-        contrast = self.contrast(a, b)
+        return self.sentence_of(self.contrast(a, b))
+
+    def sentence_of(self, contrast: Contrast) -> str:
+        """Return a sentence on a double difference; for a saddle, also on its corners."""
         axes = (contrast.first, contrast.of_first), (contrast.second, contrast.of_second)
         # Parts of dates need prepositions: at 7 o'clock, in May.
         words = [axis.where(places) for axis, places in axes if axis.column.part_of]
         named = [axis.where(places) for axis, places in axes if not axis.column.part_of]
         text = " ".join([*words, *([f"where {' and '.join(named)}"] if named else [])])
         # Zeros up to rounding.
-        unit = 1e-9 * abs(contrast.effect) or 1.0
+        unit = 1e-9 * max(abs(contrast.effect), *np.abs(contrast.means)) or 1.0
         shown = [self._level(round(mean / unit) * unit) for mean in contrast.means]
-        ends = " to ".join(number(end) for end in contrast.interval)
-        within = f"95 %: {ends}; " if contrast.interval else ""
-        share = number(100 * contrast.rows / self.rows.shape[0])
-        means = "both {}, first only {}, second only {}, neither {}".format(*shown)
+        within = ["95 %: " + " to ".join(number(end) for end in contrast.interval)] * bool(contrast.interval)
+        within.append("both {}, first only {}, second only {}, neither {}".format(*shown))
+        if contrast.differs and (counted := number(contrast.of_counted)) != number(contrast.effect):
+            within.append(f"counted means give {counted}")
+        within.append(f"{number(100 * contrast.rows / self.rows.shape[0])} % of rows")
         text = f"{text[:1].upper()}{text[1:]}: {self._signed(contrast.effect)} beyond both alone"
-        return f"{text} ({within}{means}; {share} % of rows)."
+        return f"{self._saddle(contrast)}{text} ({'; '.join(within)})."
+
+    def _saddle(self, contrast: Contrast) -> str:
+        """Return a sentence on the corners of a saddle, or ""."""
+        if contrast.corners is None:
+            return ""
+        first, second = contrast.first.column.name, contrast.second.column.name
+        (low, other), (only, high) = [[self._signed(value) for value in row] for row in contrast.corners]
+        up, down = ("Higher", "lower") if contrast.corners[1, 1] > 0 else ("Lower", "higher")
+        return (
+            f"{up} if {first} and {second} are both high ({high}) or both low ({low}), {down} if only "
+            f"{first} ({only}) or only {second} ({other}) is high. "
+        )
 
     def contrast(self, a: int, b: int) -> Contrast:
         """Return the double difference of a pair of columns that is largest beside its accuracy.
@@ -481,37 +506,59 @@ class Effects:
         tried = [
             self._contrast(axes, of, sums) for of in (([i], [j]), (alike[0], [j]), ([i], alike[1]), alike)
         ]
-        return max(tried, key=lambda contrast: abs(contrast.effect) * contrast.accuracy)
+        best = max(tried, key=lambda contrast: abs(contrast.effect) * contrast.accuracy)
+        return replace(best, corners=self._corners(axes, sums))
+
+    def _corners(self, axes: Sequence[Axis], sums: Sequence[np.ndarray]) -> np.ndarray | None:
+        """Return the mean effect in the outer thirds of two numbers; None if it is no saddle."""
+        each = []
+        for axis, own in zip(axes, sums, strict=True):
+            if axis.ends is None or len(axis.ends) < _FEWEST_RANGES:
+                return None
+            share = np.asarray(axis.members.mean(axis=0)).ravel()
+            below = np.cumsum(share) - share
+            thirds = below + share <= max(1 / 3, share[0]), below >= min(2 / 3, below[-1])
+            each.append([own[axis.rows_of(np.flatnonzero(third).tolist())].mean(axis=0) for third in thirds])
+        corners = self.scale * np.einsum("usk,vsk->uv", *each) / len(self.posterior.P)
+        signed = corners * [[1.0, -1.0], [-1.0, 1.0]] * np.sign(corners[1, 1])
+        return corners if signed.min() > _SADDLE * signed.max() else None
 
     def _contrast(
         self, axes: tuple[Axis, Axis], places: tuple[list[int], list[int]], sums: list[np.ndarray]
     ) -> Contrast:
-        inside = [axis.rows_of(of) for axis, of in zip(axes, places, strict=True)]
-        if any(rows.all() for rows in inside):
-            return Contrast(*axes, *places, 0.0, (), (0.0,) * 4, 0, 0.0)
-        differences = [self._difference(*each) for each in zip(axes, places, sums, strict=True)]
-        samples = self.scale * np.einsum("sk,sk->s", *differences)
-        interval = np.quantile(samples, (0.025, 0.975)) if samples.size > 1 else ()
-        mains = [self._main_effects[self.columns.index(axis.column)] for axis in axes]
-        means = []
-        for first, second in ((True, True), (True, False), (False, True), (False, False)):
-            at = [rows == side for rows, side in zip(inside, (first, second), strict=True)]
-            joint = np.einsum(
-                "sk,sk->s", *(own[rows].mean(axis=0) for own, rows in zip(sums, at, strict=True))
-            )
-            alone = sum(main[rows].mean() for main, rows in zip(mains, at, strict=True))
-            means.append(self.constant + float(alone) + self.scale * float(joint.mean()))
-        shares = [rows.mean() * (1.0 - rows.mean()) for rows in inside]
-        both, effect = int((inside[0] & inside[1]).sum()), float(samples.mean())
+        masks = [axis.rows_of(of) for axis, of in zip(axes, places, strict=True)]
+        if any(mask.all() for mask in masks):
+            return Contrast(*axes, *places, 0.0, (), np.zeros(4), np.full(4, np.nan), 0, 0.0)
+        inside = [np.stack([mask, ~mask]).astype(float) for mask in masks]
+        means = [own / own.sum(axis=1, keepdims=True) for own in inside]
+        v = [np.einsum("in,nsk->isk", *each) for each in zip(means, sums, strict=True)]
+        samples = self.scale * np.einsum("sk,sk->s", *(own[0] - own[1] for own in v))
+        interval = np.quantile(samples, (0.025, 0.975)).tolist() if samples.size > 1 else ()
+        joint = self.scale * np.einsum("usk,vsk->uv", *v) / samples.size
+        mains = [
+            own @ self._main_effects[self.columns.index(axis.column)]
+            for own, axis in zip(means, axes, strict=True)
+        ]
+        levels = self.constant + mains[0][:, None] + mains[1] + joint
+        rows = inside[0] @ inside[1].T
+        shares = [mask.mean() * (1.0 - mask.mean()) for mask in masks]
         return Contrast(
             *axes,
             *places,
-            effect,
-            tuple(map(float, interval)),
-            tuple(means),
-            both,
+            float(samples.mean()),
+            tuple(interval),
+            levels.ravel(),
+            self._counted(inside[0], inside[1], rows).ravel(),
+            int(rows[0, 0]),
             float(np.sqrt(np.prod(shares))),
         )
+
+    def _counted(self, first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the mean of the targets of the rows in each cell; NaN without rows or targets."""
+        sums = np.nan * rows if self.y is None else (first * self.y[self.sample]) @ second.T
+        sums = np.where(rows > 0, sums, np.nan)
+        # A pseudo-row of each class: log-odds stay finite.
+        return logit((sums + 0.5) / (rows + 1.0)) if self.log_odds else sums / np.maximum(rows, 1.0)
 
     def _difference(self, axis: Axis, places: Sequence[int], sums: np.ndarray) -> np.ndarray:
         """Return the mean of v_A over the rows of some levels minus that over the others, shape (S, k)."""
@@ -531,7 +578,14 @@ class Effects:
 
     def _level(self, mean: float) -> str:
         """Return a value of f as text: a chance for log-odds."""
-        return f"{number(100 * expit(mean))} %" if self.unit.startswith("log-odds") else number(mean)
+        if not self.log_odds:
+            return number(mean)
+        percent = 100 * float(expit(mean))
+        return "under 0.1 %" if percent < 0.1 else "over 99.9 %" if percent > 99.9 else f"{number(percent)} %"
+
+    def _chance(self, effect: float) -> str:
+        """Return the chance with all other columns at their average, in parentheses; "" for numbers."""
+        return f" ({self._level(self.constant + effect)})" * self.log_odds
 
     def _signed(self, value: float) -> str:
         sign = "+" if value >= 0 else "−"
@@ -539,9 +593,14 @@ class Effects:
 
 
 def _levels(column: WordColumn, words: pd.Series) -> list[str]:
-    """Return the most frequent levels of a column, in its order."""
+    """Return the most frequent levels of a column, in its order; weekdays and months in that of the year."""
     kept = set(words.value_counts().index[:_LEVELS])
-    return [word for word in (*column.categories, *column.others) if word in kept]
+    levels = [word for word in (*column.categories, *column.others) if word in kept]
+    for order in _CALENDARS:
+        places = [order.get(word.strip().casefold()) for word in levels]
+        if None not in places:
+            return [levels[at] for at in np.argsort(np.array(places, dtype=int), kind="stable")]
+    return levels
 
 
 def _members(codes: np.ndarray, count: int) -> sp.csr_array:
@@ -562,13 +621,11 @@ def _part(column: FeatureColumn) -> str:
     return column.name.rpartition(".")[2] if column.part_of else ""
 
 
-def shown_value(column: FeatureColumn, value: Any) -> str:
-    """Return a value as text; months and weekdays by name."""
-    part = _part(column)
-    if not isinstance(value, float):
-        return str(value).partition("-")[2] if part in ("month", "weekday") else str(value)
-    if part == "trend":
-        return f"{_EPOCH + pd.Timedelta(days=value):%Y-%m-%d}"
+def shown_value(column: FeatureColumn, value: float) -> str:
+    """Return a number as text, a date as a day."""
+    if _part(column) == "trend":
+        day = _EPOCH + pd.Timedelta(days=value)
+        return f"{day.day} {day:%b %Y}"
     return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}" if abs(value) < 1e6 else cell(value)
 
 
@@ -577,11 +634,11 @@ def plotted(column: FeatureColumn, values: Any) -> Any:
     return 2000 + values / 365.2425 if _part(column) == "trend" else values
 
 
-def _at_value(column: FeatureColumn, value: Any) -> str:
-    part, shown = _part(column), shown_value(column, value)
+def _at_value(column: FeatureColumn, value: float | str) -> str:
+    part, shown = _part(column), value if isinstance(value, str) else shown_value(column, value)
     if part:
         return f"{_PREPOSITIONS[part]} {shown}" + " o'clock" * (part == "hour")
-    return f"{'at' if isinstance(value, float) else 'for'} {shown}"
+    return f"{'for' if isinstance(value, str) else 'at'} {shown}"
 
 
 def _of_words(name: str, part: str, words: list[str], every: Sequence[str]) -> str:

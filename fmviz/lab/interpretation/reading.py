@@ -67,9 +67,10 @@ def table_of_pairs(pairs: np.ndarray, weight: np.ndarray, dataset: Dataset, word
     DataFrame
         Columns ``feature_i``, ``feature_j``, ``weight``, ``effect`` (the weight in units of the prediction),
         ``rows_with_both``, ``spread`` (the root mean square of the pair's term over the rows, in the same
-        unit) and ``sentence``.
+        unit) and ``sentence``, of the pairs that occur in some row, indexed as `pairs`.
     """
     table = named_pairs(pairs, weight, dataset)
+    pairs, weight = pairs[table.index], weight[table.index]
     table.insert(3, "effect", weight * wording.scale)
     table["spread"] = np.abs(weight) * wording.scale * np.sqrt(mean_squares(dataset, pairs))
     table["sentence"] = [
@@ -92,7 +93,7 @@ def ranking_words(ranking: Ranking, higher: bool) -> str:
         said += f"; listed are the {ranking.weight.size} of largest weight"
     if ranking.siblings:
         said += f". {ranking.siblings:,} more lie within columns and belong to main effects"
-    said += ". Each sentence describes the effect of the pair beyond both main effects"
+    said += ". Each sentence describes a weight, which depends on the coding of levels"
     if higher:
         said += "; products of three and more features are separate terms"
     return f"{said}."
@@ -146,16 +147,11 @@ def _products(dataset: Dataset, sets: np.ndarray) -> Iterator[sp.csc_array]:
 
 
 def named_pairs(pairs: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.DataFrame:
-    """Return pairs with feature names; columns as in `pair_table`."""
+    """Return the pairs that occur in some row, with feature names; columns as in `pair_table`."""
     names = np.asarray(dataset.feature_names, dtype=object)
-    return pd.DataFrame(
-        {
-            "feature_i": names[pairs[:, 0]],
-            "feature_j": names[pairs[:, 1]],
-            "weight": weight,
-            "rows_with_both": rows_with_all(dataset, pairs),
-        }
-    )
+    table = pd.DataFrame(names[pairs], columns=["feature_i", "feature_j"])
+    table = table.assign(weight=weight, rows_with_both=rows_with_all(dataset, pairs))
+    return table[table["rows_with_both"] > 0]
 
 
 def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int) -> pd.DataFrame:
@@ -175,9 +171,9 @@ def pair_table(model: Model, parameters: Parameters, dataset: Dataset, top: int)
     Returns
     -------
     DataFrame
-        Columns ``feature_i``, ``feature_j``, ``weight`` and ``rows_with_both`` of used pairs, sorted by
-        descending |weight|. With several outputs, the rows of each output in turn, and a first column
-        ``output``.
+        Columns ``feature_i``, ``feature_j``, ``weight`` and ``rows_with_both`` of used pairs that occur in
+        some row, sorted by descending |weight|. With several outputs, the rows of each output in turn, and a
+        first column ``output``.
 
     Raises
     ------
@@ -228,7 +224,7 @@ def listed_pairs(model: Model, parameters: Parameters, wording: Wording, top: in
     }
     return {
         "words": ranking_words(ranking, higher=len(model.orders) > 1),
-        "strongest": table["sentence"][0] if len(table) else "",
+        "strongest": "".join(table["sentence"].head(1)),
         "rows": table[[*names]].rename(columns=names).to_dict("records"),
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,7 +9,7 @@ import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.interpretation.reading import exact_search
-from fmviz.lab.search.by_columns import ByColumns
+from fmviz.lab.search.findings import Findings
 from fmviz.report import main_figure, pair_figure
 from fmviz.stage import Cell, CodesFrame, Panel, View, encode_codes
 from fmviz.typography import typeset
@@ -46,29 +45,32 @@ _STYLE = """<style>
 
 def draw(settings: Settings, reading: Opened) -> None:
     """Draw the ranking of columns and pairs of columns, the chosen one, and all single columns."""
-    by = read_columns(reading, settings["strengths"])
-    if by is None:
+    findings = read_columns(reading, settings["strengths"])
+    if findings is None:
         return
     used = reading.run.last.get("used_interactions", 0)
     d = reading.attributes.of_column.size
-    st.markdown(f"**{plain(by.sentences[0])}** Pairs of features used: {used:,} of {d * (d - 1) // 2:,}.")
-    if by.errors:
-        st.markdown(plain(by.message))
+    pairs, columns, test = map(plain, findings.sentences)
+    st.markdown(f"**{pairs} {columns}** Pairs of features used: {used:,} of {d * (d - 1) // 2:,}.")
+    _ranking(settings, findings)
+    st.caption(f"{test} Grey ones do not stand out.")
+    if len(findings.candidates):
+        st.markdown(plain(findings.message))
         with st.expander("The candidates and their errors", icon=":material/leaderboard:"):
             labels = {"best": "Best prediction", "sparsest": "Sparsest"}
             widgets.param(settings, "strengths", "Described", labels=labels)
-            candidates(by.errors)
-    _chosen(settings, by)
+            candidates(findings.candidates)
+    _chosen(settings, findings)
     st.subheader("Single columns")
-    mains = by.effects.mains["column"].tolist()
-    _curves(by, mains[:_FIRST])
+    mains = findings.columns.head(_LISTED)
+    _curves(findings, mains[:_FIRST])
     if len(mains) > _FIRST:
         with st.expander(f"The other {len(mains) - _FIRST:,} columns", icon=":material/show_chart:"):
-            _curves(by, mains[_FIRST:_LISTED])
+            _curves(findings, mains[_FIRST:])
 
 
-def candidates(errors: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the errors of the candidates of a contest as a table."""
+def candidates(errors: Any) -> None:
+    """Draw the errors of the candidates of a contest, rows of a table, as a table."""
     table = pd.DataFrame(errors)
     shown = {name: st.column_config.NumberColumn(format="%.4g") for name in table.columns[1:]}
     st.dataframe(
@@ -76,23 +78,20 @@ def candidates(errors: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def _curves(by: ByColumns, columns: list[int]) -> None:
+def _curves(findings: Findings, columns: pd.DataFrame) -> None:
     places = [place for _ in range(0, len(columns), _ACROSS) for place in st.columns(_ACROSS, gap="medium")]
-    for column, place in zip(columns, places, strict=False):
-        sentence = by.effects.main_sentence(column)
+    for row, place in zip(columns.itertuples(), places, strict=False):
         with place:
-            chart(main_figure(by.effects, column), key=f"interactions_main_{column}", alt=sentence)
-            st.caption(plain(sentence))
+            figure = main_figure(findings.effects, row.column)
+            chart(figure, key=f"interactions_main_{row.column}", alt=row.sentence)
+            st.caption(plain(row.sentence) + " Within chance." * (not row.stands_out))
 
 
-def _chosen(settings: Settings, by: ByColumns) -> None:
-    """Draw the ranking of columns and pairs, and the curve or surface of the chosen one."""
-    effects, shown = by.effects, settings["pair"]
+def _chosen(settings: Settings, findings: Findings) -> None:
+    """Draw the curve or surface of the chosen column or pair."""
+    effects, shown = findings.effects, settings["pair"]
     if not shown or len(shown) > 2 or max(shown) >= len(effects.columns) or len({*shown}) < len(shown):
-        shown = tuple(effects.pairs[["a", "b"]].iloc[0])
-    _ranking(settings, by)
-    for sentence in by.sentences[1:]:
-        st.caption(f"{plain(sentence)} Grey pairs do not stand out.")
+        shown = tuple(findings.pairs[["a", "b"]].iloc[0])
     names = [effects.columns[place].name for place in shown]
     st.subheader(plain(" × ".join(names)))
     if len(shown) == 1:
@@ -111,12 +110,11 @@ def _chosen(settings: Settings, by: ByColumns) -> None:
     )
 
 
-def _ranking(settings: Settings, by: ByColumns) -> None:
-    effects, every, counted = by.effects, by.effects.ranked, by.counted
+def _ranking(settings: Settings, findings: Findings) -> None:
+    every = findings.ranked
     table = every[["name", "size", "sentence"]]
     # Three lines, in case one wraps.
     row = 66 if table["sentence"].str.len().max() > 90 or table["name"].str.len().max() > 30 else 35
-    small = [place >= 0 and not counted[place] for place in every["place"]]
 
     def chosen(row: int | None) -> None:
         if row is not None:
@@ -128,7 +126,8 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
     with st.container(key="interactions_list"):
         lines = [
             f"**{plain(row.name)}** · {typeset(row.size, '.3g')}: {plain(row.sentence)}"
-            for row in table.head(_LISTED).itertuples(index=False)
+            + " Within chance." * (not row.stands_out)
+            for row in every.head(_LISTED).itertuples(index=False)
         ]
         st.html(_STYLE)
         st.selectbox(
@@ -141,7 +140,7 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
         )
         st.markdown("\n".join(f"- {line}" for line in lines))
     st.container(key="interactions_table").dataframe(
-        table.style.apply(lambda row: [_GREY if small[row.name] else ""] * len(row), axis=1),
+        table.style.apply(lambda row: ["" if every["stands_out"][row.name] else _GREY] * len(row), axis=1),
         key="interactions_columns",
         hide_index=True,
         on_select=picked,
@@ -157,7 +156,7 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
                 max_value=float(table["size"].max()) or 1.0,
                 width=150,
                 help="Standard deviation over typical rows: of a column's effect, or of a pair's effect "
-                f"beyond both single columns, in {plain(effects.unit)}.",
+                f"beyond both single columns, in {plain(findings.effects.unit)}.",
             ),
             "sentence": st.column_config.TextColumn("Largest effect on predictions", width=560),
         },
@@ -167,11 +166,11 @@ def _ranking(settings: Settings, by: ByColumns) -> None:
 
 def draw_matrix(settings: Settings, reading: Opened) -> None:
     """Draw the typical sizes of all pairs of columns as a matrix; a click on a cell shows its surface."""
-    by = read_columns(reading, settings["strengths"])
-    if by is None:
+    findings = read_columns(reading, settings["strengths"])
+    if findings is None:
         return
-    names = [column.name for column in by.effects.columns]
-    codes, scale = encode_codes(by.effects.matrix, grey_diagonal=True)
+    names = [column.name for column in findings.effects.columns]
+    codes, scale = encode_codes(findings.effects.matrix, grey_diagonal=True)
 
     def opened(cell: Cell) -> None:
         if cell.row != cell.col:
@@ -180,7 +179,7 @@ def draw_matrix(settings: Settings, reading: Opened) -> None:
 
     panel = Panel(
         "Columns",
-        [CodesFrame(codes, scale, caption=f"{len(by.effects.pairs):,} pairs")],
+        [CodesFrame(codes, scale, caption=f"{len(findings.effects.pairs):,} pairs")],
         row_labels=names,
         col_labels=names,
         gram_label="size",
@@ -188,6 +187,6 @@ def draw_matrix(settings: Settings, reading: Opened) -> None:
     view = View([panel], clickable=True, signed=False, named=True, max_height=520)
     matrix_view(view, key="interactions_groups", on_cell=opened)
     st.caption(
-        f"Each cell is the typical size of a pair of columns, in {plain(by.effects.unit)}. "
+        f"Each cell is the typical size of a pair of columns, in {plain(findings.effects.unit)}. "
         "Click a cell to see its surface."
     )

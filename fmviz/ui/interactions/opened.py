@@ -21,7 +21,7 @@ from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, dataset_of
 from fmviz.lab.search.averaged import Message
-from fmviz.lab.search.by_columns import ByColumns, read_by_columns
+from fmviz.lab.search.findings import Findings, read_findings
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import title_of_run
 from fmviz.ui.escape import plain
@@ -227,7 +227,7 @@ def in_background(reading: Opened, name: str, make: Make, words: str) -> list[An
     return results if results or view.state is TaskState.FINISHED else None
 
 
-def read_columns(reading: Opened, strengths: str) -> ByColumns | None:
+def read_columns(reading: Opened, strengths: str) -> Findings | None:
     """Return the column effects of the machine that predicts best, or of the sparsest one as good."""
     make = partial(_read, _read_by[strengths], reading)
     results = in_background(reading, f"columns_{strengths}", make, "Comparing candidates by folds.")
@@ -235,8 +235,8 @@ def read_columns(reading: Opened, strengths: str) -> ByColumns | None:
 
 
 _read_by: dict[str, Callable[..., Iterator[Any]]] = {
-    "best": read_by_columns,
-    "sparsest": partial(read_by_columns, sparsest=True),
+    "best": read_findings,
+    "sparsest": partial(read_findings, sparsest=True),
 }
 
 
@@ -247,10 +247,10 @@ def _read(
     yield from read(run, reading.parameters, should_stop)
 
 
-def latest_by_columns(reading: Opened, strengths: str) -> ByColumns:
-    """Return the newest column effects; compute them if there are none."""
+def latest_findings(reading: Opened, strengths: str = "best") -> Findings:
+    """Return the newest findings; compute them if there are none."""
     task = manager().get(f"columns_{strengths}:{reading.key}")
     items = () if task is None else task.view().items
-    if not any(isinstance(item, ByColumns) for item in items):
+    if not any(isinstance(item, Findings) for item in items):
         items = tuple(_read(_read_by[strengths], reading, lambda: False))
-    return [item for item in items if isinstance(item, ByColumns)][-1]
+    return [item for item in items if isinstance(item, Findings)][-1]

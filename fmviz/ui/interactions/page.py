@@ -22,7 +22,7 @@ from fmviz.report import html, of_stored
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.interactions import columns, pairs, row
-from fmviz.ui.interactions.opened import Opened, in_background, latest_by_columns, opened
+from fmviz.ui.interactions.opened import Opened, in_background, latest_findings, opened
 from fmviz.ui.settings.state import Settings, Text
 from fmviz.ui.train.settings import train_query
 from fmviz.ui.widgets import OUTPUT, choose_output
@@ -172,8 +172,8 @@ def _header(reading: Opened, strengths: str) -> None:
         source = widgets.linked(program(reading.experiment), plain(title_of_run(run)))
 
         def page() -> str:
-            by = latest_by_columns(reading, strengths) if reading.by_columns else None
-            return html(replace(of_stored(run, store(), source), by_columns=by))
+            findings = [latest_findings(reading, strengths)] if reading.by_columns else []
+            return html(replace(of_stored(run, store(), source), findings=findings))
 
         widgets.save_page("interactions_report", page, f"interactions-{run.id[:6]}")
     if run.data_hash and data_hash(reading.full_dataset) != run.data_hash:

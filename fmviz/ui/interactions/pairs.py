@@ -64,15 +64,12 @@ def draw(settings: Settings, reading: Opened) -> None:
         st.info(plain(fits), icon=":material/grid_off:")
         return
     table = _table(f"{reading.key}:{name}", reading, ranking)
-    st.markdown(f"**The strongest pair.** {plain(table['sentence'][0])}")
+    st.markdown(f"**The strongest pair.** {plain(''.join(table['sentence'].head(1)))}")
     st.caption(plain(ranking_words(ranking, higher=len(reading.model.orders) > 1)))
     st.caption("Regularization shrinks weights: their order and sign are more reliable than their size.")
     _in_words(table, reading.wording)
-    if (table["rows_with_both"] == 0).any():
-        st.caption(
-            "Features of pairs with 0 rows never occur together in these data; their weights change no "
-            "prediction here."
-        )
+    if len(table) < len(ranking.weight):
+        st.caption("Pairs whose features never occur together in these data are omitted.")
 
 
 @st.cache_resource(max_entries=16, show_spinner="Counting co-occurrences.")
