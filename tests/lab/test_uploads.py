@@ -176,9 +176,11 @@ def test_the_limit_of_the_server_is_that_of_the_page():
     assert f"maxUploadSize = {limits.UPLOADS.file // 1_000_000}\n" in config
 
 
-@pytest.mark.parametrize("make", [lambda: csv_bytes(table()), lambda: library.example().data])
-def test_the_size_is_told_before(make):
-    source, recipe = decided(make())
+@pytest.mark.parametrize(
+    ("make", "target"), [(lambda: csv_bytes(table()), "y"), (lambda: library.example().data, "cnt")]
+)
+def test_the_size_is_told_before(make, target):
+    source, recipe = decided(make(), target=target)
     size, dataset = measure(source, recipe), build(source, recipe)
     X = sp.csr_array(dataset.X)
     assert (size.rows, size.features, int(size.columns["Non-zeros"].sum())) == (*X.shape, X.nnz)

@@ -125,8 +125,8 @@ def _ranking(settings: Settings, findings: Findings) -> None:
 
     with st.container(key="interactions_list"):
         lines = [
-            f"**{plain(row.name)}** · {typeset(row.size, '.3g')}: {plain(row.sentence)}"
-            + " Within chance." * (not row.stands_out)
+            f"**{plain(row.name)}** · {typeset(row.size, '.3g')}: "
+            f"{plain(row.sentence + ' Within chance.' * (not row.stands_out))}"
             for row in every.head(_LISTED).itertuples(index=False)
         ]
         st.html(_STYLE)
