@@ -181,8 +181,7 @@ def test_pairs_that_never_meet_are_not_listed():
         ["b", "c"],
     ]
     listed = listed_pairs(*machine, Wording(Attributes(dataset), "squared"), 10)
-    assert [row["rows with both"] for row in listed["rows"]] == [3, 3]
-    assert listed["strongest"].startswith("When a and c occur together")
+    assert (len(listed["rows"]), listed["strongest"][:27]) == (2, "When a and c occur together")
 
 
 @pytest.mark.parametrize("name", MODELS)

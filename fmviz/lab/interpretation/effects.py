@@ -182,12 +182,6 @@ class Contrast:
         """The double difference of the counted means."""
         return float(self.counted @ _DOUBLE)
 
-    @property
-    def differs(self) -> bool:
-        """Whether the counted means differ from the effect by more than its interval."""
-        low, high = self.interval or (self.effect, self.effect)
-        return bool(self.of_counted < low or self.of_counted > high)
-
 
 @dataclass(frozen=True, eq=False)
 class Effects:
@@ -463,8 +457,10 @@ class Effects:
         shown = [self._level(round(mean / unit) * unit) for mean in contrast.means]
         within = ["95 %: " + " to ".join(number(end) for end in contrast.interval)] * bool(contrast.interval)
         within.append("both {}, first only {}, second only {}, neither {}".format(*shown))
-        if contrast.differs and (counted := number(contrast.of_counted)) != number(contrast.effect):
-            within.append(f"counted means give {counted}")
+        low, high = contrast.interval or (contrast.effect,) * 2
+        counted, counted_words = contrast.of_counted, number(contrast.of_counted)
+        if (counted < low or counted > high) and counted_words != number(contrast.effect):
+            within.append(f"counted means give {counted_words}")
         within.append(f"{number(100 * contrast.rows / self.rows.shape[0])} % of rows")
         text = f"{text[:1].upper()}{text[1:]}: {self._signed(contrast.effect)} beyond both alone"
         return f"{self._saddle(contrast)}{text} ({'; '.join(within)})."

@@ -66,7 +66,9 @@ class Sampling:
 
 def can_be_sampled(problem: Problem) -> bool:
     """Return whether samples suit the model and the loss: pairs, separate outputs, and a mean or classes."""
-    return problem.model.plain and (problem.loss.task == "binary" or problem.loss.name == "squared")
+    of_residual = problem.loss.scalar.of_residual
+    squared = of_residual is not None and of_residual.is_residual
+    return problem.model.plain and (problem.loss.task == "binary" or squared)
 
 
 def sampled(

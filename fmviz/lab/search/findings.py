@@ -120,17 +120,22 @@ class Findings:
         classes); ``counted``, the double difference of the means of the rows, and ``counted_both``, …, these
         means.
         """
+        return self._with_sentences(self._ordered)
+
+    @cached_property
+    def _ordered(self) -> pd.DataFrame:
         pairs = self.effects.pairs
         pairs = pairs.join(self._tested(zip(pairs["a"], pairs["b"], strict=True)))
-        pairs = pairs.sort_values(["stands_out", "share", "size"], ascending=False, ignore_index=True)
-        records = [self._described(a, b) for a, b in pairs[["a", "b"]].head(_DESCRIBED).to_numpy()]
-        return pairs.join(pd.DataFrame(records, columns=_DIFFERENCE)).fillna({"sentence": ""})
+        return pairs.sort_values(["stands_out", "share", "size"], ascending=False, ignore_index=True)
 
-    def _described(self, a: int, b: int) -> tuple[Any, ...]:
-        contrast = self.effects.contrast(a, b)
-        interval, sentence = contrast.interval or (np.nan, np.nan), self.effects.sentence_of(contrast)
-        means = *contrast.means, contrast.of_counted, *contrast.counted
-        return contrast.effect, *interval, *means, sentence
+    def _with_sentences(self, pairs: pd.DataFrame) -> pd.DataFrame:
+        records = []
+        for a, b in pairs[["a", "b"]].head(_DESCRIBED).to_numpy():
+            contrast = self.effects.contrast(a, b)
+            means = *contrast.means, contrast.of_counted, *contrast.counted
+            numbers = contrast.effect, *(contrast.interval or (np.nan, np.nan)), *means
+            records.append((*numbers, self.effects.sentence_of(contrast)))
+        return pairs.join(pd.DataFrame(records, columns=_DIFFERENCE)).fillna({"sentence": ""})
 
     def _tested(self, keys: Iterator[tuple[int, ...]]) -> pd.DataFrame:
         """Return whether columns or pairs are beyond chance, with their scores and shares."""
@@ -148,10 +153,10 @@ class Findings:
         every = pd.concat([columns, pairs.assign(name=pairs["first"] + " × " + pairs["second"])])
         return every.sort_values("size", ascending=False, kind="stable", ignore_index=True)
 
-    @property
+    @cached_property
     def named(self) -> pd.DataFrame:
-        """The pairs of columns beyond chance."""
-        return self.pairs[self.pairs["stands_out"]]
+        """The pairs of columns beyond chance, which `pairs` has first."""
+        return self._with_sentences(self._ordered[self._ordered["stands_out"]])
 
     @property
     def sentences(self) -> list[str]:
@@ -159,7 +164,7 @@ class Findings:
         few = f" Only the {self.tested:,} columns with the largest effects were tested."
         few *= self.tested < len(self.effects.columns)
         return [
-            _standing(self.pairs, "pair", " of columns"),
+            _standing(self._ordered, "pair", " of columns"),
             _standing(self.columns, "column"),
             f"Tested by the residuals of the columns alone (columns: of the mean), beside {SIGNS} sets of "
             f"random signs, at 1 % for all together; what repeats a stronger one does not count.{few}",

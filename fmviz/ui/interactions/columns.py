@@ -84,7 +84,7 @@ def _curves(findings: Findings, columns: pd.DataFrame) -> None:
         with place:
             figure = main_figure(findings.effects, row.column)
             chart(figure, key=f"interactions_main_{row.column}", alt=row.sentence)
-            st.caption(plain(row.sentence) + " Within chance." * (not row.stands_out))
+            st.caption(plain(row.sentence if row.stands_out else f"{row.sentence} Within chance."))
 
 
 def _chosen(settings: Settings, findings: Findings) -> None:
@@ -126,7 +126,7 @@ def _ranking(settings: Settings, findings: Findings) -> None:
     with st.container(key="interactions_list"):
         lines = [
             f"**{plain(row.name)}** · {typeset(row.size, '.3g')}: "
-            f"{plain(row.sentence + ' Within chance.' * (not row.stands_out))}"
+            f"{plain(row.sentence)}{'' if row.stands_out else ' Within chance.'}"
             for row in every.head(_LISTED).itertuples(index=False)
         ]
         st.html(_STYLE)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from fmviz.engine.errors import StoppedError
+from fmviz.engine.fit import never
 from fmviz.engine.interactions.weights import PairWeights, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
@@ -229,15 +230,13 @@ def in_background(reading: Opened, name: str, make: Make, words: str) -> list[An
 
 def read_columns(reading: Opened, strengths: str) -> Findings | None:
     """Return the column effects of the machine that predicts best, or of the sparsest one as good."""
-    make = partial(_read, _read_by[strengths], reading)
-    results = in_background(reading, f"columns_{strengths}", make, "Comparing candidates by folds.")
+    make, name = _reading(reading, strengths), f"columns_{strengths}"
+    results = in_background(reading, name, make, "Comparing candidates by folds.")
     return results[-1] if results else None
 
 
-_read_by: dict[str, Callable[..., Iterator[Any]]] = {
-    "best": read_findings,
-    "sparsest": partial(read_findings, sparsest=True),
-}
+def _reading(reading: Opened, strengths: str) -> Callable[[Callable[[], bool]], Iterator[Any]]:
+    return partial(_read, partial(read_findings, sparsest=strengths == "sparsest"), reading)
 
 
 def _read(
@@ -250,7 +249,5 @@ def _read(
 def latest_findings(reading: Opened, strengths: str = "best") -> Findings:
     """Return the newest findings; compute them if there are none."""
     task = manager().get(f"columns_{strengths}:{reading.key}")
-    items = () if task is None else task.view().items
-    if not any(isinstance(item, Findings) for item in items):
-        items = tuple(_read(_read_by[strengths], reading, lambda: False))
-    return [item for item in items if isinstance(item, Findings)][-1]
+    known = [] if task is None else [item for item in task.view().items if isinstance(item, Findings)]
+    return known[-1] if known else [*_reading(reading, strengths)(never)][-1]
