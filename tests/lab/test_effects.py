@@ -60,6 +60,27 @@ def test_the_parts_sum_to_the_prediction_of_every_sample(table, rng):
     assert surface.effect.shape == (len(surface.first.labels), 3)
 
 
+def test_of_many_columns_those_that_act_in_pairs_are_described(rng, monkeypatch):
+    X = rng.normal(size=(300, 70))
+    encoded = learn(
+        pd.DataFrame(X, columns=[f"c{j}" for j in range(70)]).assign(y=X[:, 5] * X[:, 64]), numbers="line"
+    )
+    P = 0.01 * rng.normal(size=(1, 70, 2))
+    P[0, [5, 64], 0] = 1.0
+    w = np.zeros((1, 70))
+    w[0, :40] = 1.0
+    effects = Effects(Posterior(P, w, np.zeros(1), False), encoded.X, encoded.encoder.columns_)
+    assert {*effects.coupled[:2]} == {5, 64}
+    dataset = Dataset.of_table(encoded, "m", "M")
+    problem = prepare(dataset, Experiment(rank=1), np.arange(300)).problem
+    beyond = findings.Findings.of(effects, problem).beyond
+    assert [each.columns for each in beyond if len(each.columns) == 2] == [(5, 64)]
+    monkeypatch.setattr("fmviz.lab.interpretation.effects._MOST_PAIRED", 3)
+    few = Effects(effects.posterior, encoded.X, encoded.encoder.columns_)
+    assert few.pairs[["a", "b"]].to_numpy().tolist()[0] == [5, 64]
+    assert len(few.pairs) == 3
+
+
 def test_a_sentence_says_where_a_pair_counts_most(table):
     encoded = learn(table[["town", "plan", "y"]])
     names = list(encoded.encoder.get_feature_names_out())

@@ -82,7 +82,11 @@ class Findings:
         row_groups, seed
             See `beyond_chance`.
         """
-        tested = sorted(effects.mains["column"].head(_MOST_TESTED))
+        order = effects.mains["column"].tolist()
+        if len(order) > _MOST_TESTED:
+            # A column can act in pairs alone.
+            order = list(dict.fromkeys([*order[: _MOST_TESTED // 2], *effects.coupled]))
+        tested = sorted(order[:_MOST_TESTED])
         codes = {column: effects.codes(column) for column in tested}
         constant = np.full(len(problem.y), 0.0 if problem.loss.log_link else np.median(problem.y))
         each = [
