@@ -66,11 +66,11 @@ class Contest:
     def best(self) -> Name:
         """The candidate with the best predictions.
 
-        Sparse pairs must be better than the others by more than a standard error, since their strengths were
-        chosen on the same rows.
+        Sparse pairs must be better than all others by more than two standard errors, since their strengths
+        were chosen on the same rows.
         """
-        best = max((name for name in self.good if name != "pairs"), key=lambda name: self.good[name].mean())
-        return "pairs" if self.behind(best, "pairs") > 1.0 else best
+        others = [name for name in self.good if name != "pairs" and self.behind(name, "pairs") <= _WORSE]
+        return max(others, key=lambda name: self.good[name].mean(), default="pairs")
 
     @property
     def sparsest(self) -> Name:
