@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.tables.cells import DateFormat, date_format, dates_of, is_number, quoted, without
+from fmviz.tables.cells import DateFormat, date_format, dates_of, is_number, parts_of, quoted, without
 from fmviz.tables.columns import (
     MISSING,
     SCALINGS,
@@ -30,7 +30,6 @@ from fmviz.tables.columns import (
 )
 from fmviz.tables.curves import BASES, EVERY, SIDE_BY_SIDE, USUAL, best_bases
 from fmviz.tables.kinds import KINDS, Column, described, listed
-from fmviz.tables.parts import parts_of
 from fmviz.tables.repeats import repeated, telling
 from fmviz.tables.source import Reading, frame_of
 

@@ -16,6 +16,8 @@ from fmviz.tables.cells import (
     UNIX,
     DateFormat,
     Notation,
+    answers_in,
+    are_ranges,
     cleaned,
     date_format,
     dates_of,
@@ -25,15 +27,16 @@ from fmviz.tables.cells import (
     is_number,
     notation_of,
     numbers_of,
+    parts_of,
     quoted,
     shortened,
+    sign_of_pairs,
     some,
     without,
     words_of,
 )
 from fmviz.tables.columns import NumberColumn, WordColumn
 from fmviz.tables.limits import MOST_LEVELS
-from fmviz.tables.parts import answers_in, are_ranges, parts_of, sign_of_pairs
 
 KINDS = ("number", "word", "yes_no", "date", "pair", "answers", "text", "ignored")
 """The ways to use a column."""
