@@ -109,7 +109,7 @@ class Basis:
         return sp.csr_array((design.data, (known[design.row], design.col)), shape=(len(values), self.width))
 
 
-def basis_of(values: np.ndarray, degree: int, size: int) -> Basis | None:
+def basis_of(values: np.ndarray, degree: int, size: int, finer: int = 1) -> Basis | None:
     """Return a basis with knots at quantiles, or at all values if there are few; None for three values.
 
     Parameters
@@ -118,18 +118,18 @@ def basis_of(values: np.ndarray, degree: int, size: int) -> Basis | None:
         The non-missing numbers.
     degree : {0, 1}
         Bins or hat functions.
-    size : int
-        The maximum number of functions.
+    size, finer : int
+        The maximum number of functions is their product.
     """
     different = np.unique(values)
     if len(different) < _FEWEST_VALUES:
         return None
-    if len(different) > _SPARE * size:
-        knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, size + 1 - degree)))
+    if len(different) > _SPARE * size * finer:
+        knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, size * finer + 1 - degree)))
     else:
         middle = (different[1:] + different[:-1]) / 2
         knots = different if degree else np.r_[different[0], middle, different[-1]]
-    return Basis(degree, tuple(knots.tolist())) if len(knots) > 2 else None
+    return Basis(degree, tuple(knots.tolist()), size) if len(knots) > 2 else None
 
 
 # Fewer different numbers are levels, such as a rating, without rare extremes.
@@ -339,9 +339,7 @@ class NumberColumn(FeatureColumn):
 
     def beyond(self, values: pd.Series) -> str:
         """Return a sentence on numbers beyond those of the training rows; empty if there are none."""
-        if not self.seen:
-            return ""
-        numbers, (least, most) = values.to_numpy(dtype=np.float64), self.seen
+        numbers, (least, most) = values.to_numpy(dtype=np.float64), self.seen or (-np.inf, np.inf)
         outside = numbers[(numbers < least) | (numbers > most)]
         if not outside.size:
             return ""
@@ -356,16 +354,13 @@ class NumberColumn(FeatureColumn):
         The trend of dates has finer bases.
         """
         numbers, finer = self._inside(values.dropna()), _FINER if self.part_of else 1
-        able = ((basis_of(numbers, degree, finer * size), size) for degree, size in bases)
-        curves = tuple(replace(basis, size=size) for basis, size in able if basis is not None)
-        return replace(self, curves=curves)
+        able = (basis_of(numbers, degree, size, finer) for degree, size in bases)
+        return replace(self, curves=tuple(basis for basis in able if basis is not None))
 
     def in_bases(self, bases: Iterable[tuple[int, int]]) -> np.ndarray:
         """Return the mask of the features outside the curves, and of curves of given degrees and sizes."""
-        mask = np.ones(len(self.feature_names), dtype=bool)
-        inside = [np.full(basis.width, basis.spec in bases) for basis in self.curves]
-        mask[1 : 1 + sum(map(len, inside))] = np.concatenate([mask[:0], *inside])
-        return mask
+        curves = [basis.spec in bases for basis in self.curves for _ in range(basis.width)]
+        return np.array([True, *curves, *[True] * (self.missing == "mark")])
 
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
         """Return the line and the curves."""
@@ -423,7 +418,7 @@ class WordColumn(FeatureColumn):
         spellings = self._spellings(pd.Series(words_of(cleaned(values)), dtype=object))
         known = {*self.levels, *self.others, *self.merged}
         other = [f"{w!r} as {level!r}" for w, level in spellings.items() if level in known and w not in known]
-        notes += [f"Column {self.name!r}: {quoted(other)}."] if other else []
+        notes += [f"Column {self.name!r}: {quoted(other)}."] * bool(other)
         return self
 
     def _spellings(self, words: pd.Series) -> dict[str, Any]:
@@ -536,8 +531,7 @@ def column_from_dict(data: Mapping[str, Any]) -> FeatureColumn:
         If the dictionary is invalid; the message names the field.
     """
     # Models of commit a8ed998a have two additional fields, of removed readers.
-    values = {name: value for name, value in data.items() if name != "clean"}
-    if "notation" in values:
-        values["notation"] = {name: value for name, value in values["notation"].items() if name != "strict"}
+    notation = {name: value for name, value in data.get("notation", {}).items() if name != "strict"}
+    values = {name: notation if name == "notation" else data[name] for name in data if name != "clean"}
     form = NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn
     return checked(form, values)

@@ -24,13 +24,11 @@ from fmviz.tables.columns import (
     SCALINGS,
     FeatureColumn,
     NumberColumn,
-    TextColumn,
     WordColumn,
     column_from_dict,
 )
-from fmviz.tables.curves import BASES, EVERY, SIDE_BY_SIDE, USUAL, best_bases
+from fmviz.tables.curves import BASES, EVERY, SIDE_BY_SIDE, USUAL, best_bases, repeated, telling
 from fmviz.tables.kinds import KINDS, Column, described, listed
-from fmviz.tables.repeats import repeated, telling
 from fmviz.tables.source import Reading, frame_of
 
 NUMBERS = ("auto", "line", "curve")
@@ -170,19 +168,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.check(self.feature_names_in_.tolist())
         self.dates_: dict[str, str] = {}
         self.sentences_: tuple[str, ...] = ()
-        columns, readers = tuple(columns), list[FeatureColumn]()
-        read: dict[str, pd.Series] = {}
-        kept = np.ones(len(table), dtype=bool)
-        for column in columns:
-            for reader, cells in self._readers(table[column.name], column):
-                if reader.name in read:
-                    raise ValueError(f"Two columns become {reader.name!r}. Ignore one of them.")
-                readers.append(reader)
-                read[reader.name] = reader.read(cells)
-                known = read[reader.name].notna().to_numpy()
-                kept &= known | (self._rule(reader) != "drop") | (not known.any())
-        if not read:
+        columns = tuple(columns)
+        pairs = [pair for column in columns for pair in self._readers(table[column.name], column)]
+        readers = [reader for reader, _ in pairs]
+        if twice := [name for name, n in Counter(reader.name for reader in readers).items() if n > 1]:
+            raise ValueError(f"Two columns become {twice[0]!r}. Ignore one of them.")
+        if not readers:
             raise ValueError("No column is left to predict from. Use at least one in addition to the target.")
+        read = {reader.name: reader.read(cells) for reader, cells in pairs}
+        needed = [read[reader.name] for reader in readers if self._rule(reader) == "drop"]
+        missing = [values.isna().to_numpy() for values in needed if values.notna().any()]
+        kept = ~np.logical_or.reduce([np.zeros(len(table), dtype=bool), *missing])
         if kept.sum() < 2:
             raise ValueError(
                 "Fewer than two rows have no missing value; impute missing values, or ignore columns with "
@@ -232,26 +228,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _rule(self, reader: FeatureColumn) -> Any:
         """Return the rule for missing values of a column or of a part of a date."""
-        if self.missing is None or isinstance(self.missing, str):
-            return self.missing or "mark"
-        return self.missing.get(reader.name, self.missing.get(reader.origin, "mark"))
+        rules = self.missing if isinstance(self.missing, Mapping) else {reader.name: self.missing or "mark"}
+        return rules.get(reader.name, rules.get(reader.origin, "mark"))
 
     def _readers(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
         """Yield the reader of a column, or of each part of a date, and its cells."""
         kind = (self.use or {}).get(column.name, column.kind)
         if kind == column.kind:
             self._say(*column.sentences)
-        if kind in ("date", "pair", "answers"):
-            yield from self._parts(values, column)
-        elif kind == "number":
-            yield column.numbers, values
-        elif kind == "text":
-            yield TextColumn(name=column.name), values
+        if reader := column.reader(kind):
+            yield reader, values
         elif kind != "ignored":
-            yield replace(column.words, single=kind == "yes_no"), values
+            yield from self._parts(values, column, kind)
 
-    def _parts(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
-        name, kind = column.name, (self.use or {}).get(column.name, column.kind)
+    def _parts(
+        self, values: pd.Series, column: Column, kind: str
+    ) -> Iterable[tuple[FeatureColumn, pd.Series]]:
+        name = column.name
         form = column.dates or date_format(values, self.dates) if kind == "date" else DateFormat(kind)
         parts = {} if form is None else parts_of(without(values, column.absent), form.form)
         parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1}
@@ -263,9 +256,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.dates_[name] = form.form
         ends = ", ".join(part.removeprefix(f"{name}.") for part in parts)
         self._say(f"Column {name!r} is a date and becomes {ends}." * (kind == "date"), form.sentence(name))
+        whence: dict[str, Any] = {"part_of" if kind == "date" else "split_from": name}
+        words = partial(WordColumn, single=kind == "answers")
         for part, cells in parts.items():
-            words = partial(WordColumn, single=kind == "answers")
-            whence: dict[str, Any] = {"part_of" if kind == "date" else "split_from": name}
             yield (NumberColumn if is_number(cells) else words)(name=part, **whence), cells
 
     def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
@@ -365,7 +358,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def encoded(self, read: Mapping[str, pd.Series]) -> np.ndarray | sp.csr_array:
         """Return the features of columns from `read`, sparse if most entries are zero."""
-        X = _encoded(self.columns_, read, None)
+        X = _encoded(self.columns_, read, slice(None))
         n, d = X.shape
         return X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray()
 
@@ -412,8 +405,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if absent and column.missing == "impute" and name not in imputed:
                 imputed.add(name)
                 instead = "its mean" if column.kind == "number" else "none of its levels"
-                such = f"Column {name!r} has no readable value in {_rows(absent)}"
-                notes.append(f"{such}, which counts as {instead}.")
+                rows = _rows(absent)
+                notes.append(f"Column {name!r} has no readable value in {rows}, which counts as {instead}.")
             if isinstance(column, NumberColumn) and (far := column.beyond(read[column.name])):
                 notes.append(far)
             if isinstance(column, WordColumn) and (words := column.unseen(read[column.name])):
@@ -472,11 +465,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder.dates_, encoder.sentences_, encoder.bases_ = learned.dates, learned.sentences, learned.bases
         encoder.feature_names_in_ = np.array(learned.names, dtype=object)
         encoder.n_features_in_ = len(learned.names)
-        for column in encoder.columns_:
-            if column.origin not in (column.name, *encoder.dates_):
-                raise ValueError(
-                    f"encoding.dates lacks {column.origin!r}, of which {column.name!r} is a part"
-                )
+        if lone := [own for own in encoder.columns_ if own.origin not in (own.name, *encoder.dates_)]:
+            raise ValueError(f"encoding.dates lacks {lone[0].origin!r}, of which {lone[0].name!r} is a part")
         return encoder
 
 
@@ -531,13 +521,10 @@ def _rows(n: int) -> str:
 
 
 def _encoded(
-    columns: Iterable[FeatureColumn], read: Mapping[str, pd.Series], rows: np.ndarray | None
+    columns: Iterable[FeatureColumn], read: Mapping[str, pd.Series], rows: np.ndarray | slice
 ) -> sp.csr_array:
-    """Return the features of columns, for some rows or all."""
-    blocks = []
-    for column in columns:
-        values = read[column.name]
-        blocks += column.features(values if rows is None else values.iloc[rows])
+    """Return the features of some rows of columns."""
+    blocks = [block for own in columns for block in own.features(read[own.name].iloc[rows])]
     X = sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float64)
     X.eliminate_zeros()
     X.sort_indices()

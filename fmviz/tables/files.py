@@ -244,12 +244,9 @@ def _libsvm(text: str, base: str, name: str, within: Limits) -> tuple[sp.csr_arr
 
 def _bad_line(text: str, base: str) -> str:
     """Describe the first invalid libsvm line of a text and its correction; or ""."""
-    for number, line in enumerate(text.splitlines(), 1):
-        content = line.partition("#")[0].strip()
-        fault = _fault(content, base) if content else ""
-        if fault:
-            return f"line {number:,} {fault}"
-    return ""
+    lines = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1))
+    faults = ((number, _fault(line, base)) for number, line in lines if line)
+    return next((f"line {number:,} {fault}" for number, fault in faults if fault), "")
 
 
 def _fault(line: str, base: str) -> str:

@@ -35,7 +35,7 @@ from fmviz.tables.cells import (
     without,
     words_of,
 )
-from fmviz.tables.columns import NumberColumn, WordColumn
+from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
 from fmviz.tables.limits import MOST_LEVELS
 
 KINDS = ("number", "word", "yes_no", "date", "pair", "answers", "text", "ignored")
@@ -152,6 +152,11 @@ class Column:
         return WordColumn(
             name=self.name, merged=self.merged, absent=self.absent, blank=self.blank, levels=self.order
         )
+
+    def reader(self, kind: str) -> FeatureColumn | None:
+        """Return the reader of the column as a kind; None for parts, and for none."""
+        yes_no, text = replace(self.words, single=True), TextColumn(name=self.name)
+        return {"number": self.numbers, "text": text, "word": self.words, "yes_no": yes_no}.get(kind)
 
     @property
     def sentences(self) -> tuple[str, str]:
@@ -322,13 +327,10 @@ def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column
     """Return a column of numbers, codes or row numbers, from its values and their text."""
     name, notation, asked = column.name, column.notation, ("", "")
     finite = np.isfinite(numbers)
-    if infinite := int((~finite).sum()):
+    numbers, cells, infinite = numbers[finite], cells[finite], int((~finite).sum())
+    if infinite:
         note = f"{infinite:,} infinite values count as missing. {column.note}".strip()
-        column, numbers, cells = (
-            replace(column, note=note, missing=column.missing + infinite),
-            numbers[finite],
-            cells[finite],
-        )
+        column = replace(column, note=note, missing=column.missing + infinite)
     n, different = numbers.size, np.unique(numbers)
     if different.size < 2:
         return replace(column, note=_SAME.format(" that have one"))
@@ -397,6 +399,6 @@ def ascending(levels: Sequence[str]) -> tuple[str, ...]:
 
 def likely_target(columns: Iterable[Column]) -> str:
     """Return the only column with a typical name of a target; empty if there is none."""
-    able = [column for column in columns if column.kind in ("number", "yes_no", "word")]
-    named = [column.name for column in able if _TARGET.match(column.name)]
+    able = ("number", "yes_no", "word")
+    named = [column.name for column in columns if column.kind in able and _TARGET.match(column.name)]
     return named[0] if len(named) == 1 else ""

@@ -18,7 +18,6 @@ from fmviz.tables.curves import prefers_logarithm
 from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.kinds import KINDS, Column, described, likely_target
 from fmviz.tables.limits import MOST_LEVELS
-from fmviz.tables.repeats import equal_rows
 from fmviz.tables.source import LIBSVM_TARGET, Reading, Source
 from fmviz.tables.target import TASKS, TargetEncoding
 
@@ -155,6 +154,9 @@ class Recipe:
 # The logarithm of a target of smaller skewness is not tried.
 _SKEWED = 1.0
 
+# Equal rows are copies only if a column has more different values than this.
+_FEWEST_VALUES = 100
+
 _OPTIONAL = {
     **{"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"},
     **{"group": "", "ends": False, "distinct": False},
@@ -185,6 +187,16 @@ def first_recipe(source: Source, columns: Iterable[Column]) -> Recipe:
     )
 
 
+def _equal_rows(table: pd.DataFrame) -> np.ndarray | None:
+    """Return a number for every row, the same for equal rows; None if no row is a copy.
+
+    In tables of a few levels, equal rows are no copies.
+    """
+    codes = np.asarray(pd.util.hash_pandas_object(table, index=False).factorize()[0])
+    copies = codes.max(initial=-1) < len(codes) - 1
+    return codes if copies and any(table[name].nunique() > _FEWEST_VALUES for name in table) else None
+
+
 def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
     """Return the number of the group of every row of a file, shape (N,), or None if all rows are separate.
 
@@ -196,7 +208,7 @@ def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
         If the column is missing, a target, or the same in all rows.
     """
     if not recipe.group:
-        return equal_rows(source.table) if recipe.distinct and source.table is not None else None
+        return _equal_rows(source.table) if recipe.distinct and source.table is not None else None
     if recipe.group not in source.columns or recipe.group in recipe.targets:
         others = [name for name in source.columns if name not in recipe.targets]
         raise ValueError(
@@ -258,8 +270,8 @@ def learned(
     if rows is not None:
         known = pd.Series(known).where(np.isin(np.arange(len(known)), rows)).to_numpy()
     others = [column for column in described.values() if column.name in features]
-    if (groups := row_groups(source, recipe)) is not None:
-        groups = groups[taken]
+    groups = row_groups(source, recipe)
+    groups = None if groups is None else groups[taken]
     number = recipe.logarithm == "auto" and target.task == "regression" and not target.parts
     if number and _logarithm_predicts(target, recipe, features[taken], others, known[taken], groups):
         target, encoder = learned(source, replace(recipe, logarithm=True), rows, described.values())

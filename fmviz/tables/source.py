@@ -179,13 +179,12 @@ def _plain(column: Any) -> Any:
     kind, moment = column.type, pa.timestamp("us")
     if of.is_dictionary(kind):
         return column if kind.ordered else _plain(column.cast(kind.value_type))
-    others = (
+    plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
+    forms = (
         *((of.is_decimal, pa.float64()), (of.is_float16, pa.float64()), (of.is_string_view, pa.string())),
         *((of.is_timestamp, moment), (of.is_date, moment)),
         *((of.is_time64, pa.int64()), (of.is_duration, pa.int64()), (of.is_time32, pa.int32())),
+        *((is_plain, kind) for is_plain in plain),
     )
-    other = next((other for is_kind, other in others if is_kind(kind)), None)
-    plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
-    if other is not None:
-        return column.cast(other, safe=False)
-    return column if any(is_plain(kind) for is_plain in plain) else None
+    form = next((form for is_kind, form in forms if is_kind(kind)), None)
+    return None if form is None else column if form == kind else column.cast(form, safe=False)
