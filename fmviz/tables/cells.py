@@ -35,8 +35,6 @@ def is_error(word: Any) -> bool:
     return isinstance(word, str) and word[:1] in "#Ee" and bool(_ERROR.fullmatch(word))
 
 
-_SAMPLE = 500
-
 # ------------------------------------------------------------------------------------------------- words
 
 
@@ -85,14 +83,19 @@ def in_one_case(words: Collection[str]) -> dict[str, str]:
     return {word: best[word.casefold()] for word in counts if best[word.casefold()] != word}
 
 
-def some(words: Sequence[str]) -> list[str]:
-    """Return at most 500 evenly spaced words."""
-    return [words[place] for place in np.linspace(0, len(words) - 1, min(len(words), _SAMPLE)).astype(int)]
+def some(words: Sequence[str], most: int = 500) -> list[str]:
+    """Return a limited number of evenly spaced words."""
+    return [words[place] for place in np.linspace(0, len(words) - 1, min(len(words), most)).astype(int)]
 
 
 def shortened(words: str, most: int) -> str:
     """Return words truncated to a maximum number of characters."""
     return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, singular or plural."""
+    return f"1 {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def quoted(words: Collection[str], most: int = 4) -> str:
@@ -344,8 +347,7 @@ def _has_multiples(words: Collection[str]) -> bool:
 
 def are_codes(words: Collection[str]) -> bool:
     """Return whether words that could be numbers are codes, such as 00501, 5B, or 1E5 alone."""
-    such = [word for word in words if word[-1:].isalpha() and _LETTERED.fullmatch(word)]
-    such = [word for word in such if not re.search("[.,]", word)]
+    such = [w for w in words if w[-1:].isalpha() and _LETTERED.fullmatch(w) and not re.search("[.,]", w)]
     few = bool(such) and (len(such) < len(words) or len(words) <= _MOST_CODES)
     zeros = any(re.match(r"[^\d+-]*0\d+(?![\d.,:])", word) for word in words)
     return zeros or all(re.fullmatch(r"\d+[eE]\d+", w) for w in words) or (few and not _has_multiples(words))
@@ -393,8 +395,7 @@ class DateFormat:
 
     def sentence(self, name: str) -> str:
         """Return a sentence on how times of a column were read, or "" if they were unambiguous."""
-        said = f"Times of column {name!r} are local times as written, without their offset."
-        return said if self.zones else ""
+        return f"Times of column {name!r} are local times as written, without their offset." * self.zones
 
     def question(self, name: str) -> tuple[str, str]:
         """Return the assumed order of day and month, and the reading option for the other one.

@@ -23,6 +23,7 @@ from fmviz.tables.cells import (
     PERHAPS,
     Notation,
     cleaned,
+    counted,
     is_error,
     is_number,
     levels_of,
@@ -187,9 +188,9 @@ class FeatureColumn(ABC):
         return self.part_of or self.split_from or self.name
 
     @property
+    @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """The names of its features, without the indicator of missing values."""
-        return (self.name,)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -345,8 +346,8 @@ class NumberColumn(FeatureColumn):
             return ""
         far = max(outside, key=lambda number: max(number - most, least - number))
         seen = f"up to {most:,.7g}" if far > most else f"from {least:,.7g}"
-        rows = "1 row lies" if outside.size == 1 else f"{outside.size:,} rows lie"
-        return f"{rows} beyond what was seen: {self.name} {far:,.7g}, {seen}."
+        lie = "lies" if outside.size == 1 else "lie"
+        return f"{counted(outside.size, 'row')} {lie} beyond what was seen: {self.name} {far:,.7g}, {seen}."
 
     def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
         """Return the column with bases of given degrees and sizes, if it has enough values.
@@ -474,10 +475,10 @@ class WordColumn(FeatureColumn):
         shape = len(values), len(self.categories)
         return [sp.csr_array((np.ones(len(known)), (known, codes[known])), shape=shape)]
 
-    def unseen(self, values: pd.Series) -> dict[str, int]:
+    def unseen(self, values: pd.Series) -> Counter[str]:
         """Return the words unseen in training, from `read`, with their counts."""
         known = {*self.levels, *self.others, None}
-        return {word: n for word, n in Counter(words_of(values)).items() if word not in known}
+        return Counter(word for word in words_of(values) if word not in known)
 
 
 def _alike(word: str) -> str:

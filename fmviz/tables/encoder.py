@@ -18,7 +18,16 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.tables.cells import DateFormat, date_format, dates_of, is_number, parts_of, quoted, without
+from fmviz.tables.cells import (
+    DateFormat,
+    counted,
+    date_format,
+    dates_of,
+    is_number,
+    parts_of,
+    quoted,
+    without,
+)
 from fmviz.tables.columns import (
     MISSING,
     SCALINGS,
@@ -196,8 +205,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         y = None if y is None else np.asarray(y)[kept]
         if y is not None and y.ndim == 1:
-            for name in telling({column.name: read[column.name] for column in self.columns_}, y):
-                self._say(f"Column {name!r} alone tells the target: was it known before? If not, ignore it.")
+            alone = telling({column.name: read[column.name] for column in self.columns_}, y)
+            asked = "alone tells the target: was it known before? If not, ignore it."
+            self._say(*(f"Column {name!r} {asked}" for name in alone))
         self._choose_curves(read, y, None if row_groups is None else row_groups[kept])
         if row_groups is None:
             self._say(*(column.hint for column in columns if column.name in read))
@@ -272,8 +282,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         learned = reader.learn(known, self.scaling, rare, self.most_levels) if len(known) else None
         if learned is None:
             n = known.nunique()
-            those = " that have one" if len(known) < len(values) else ""
-            same = ("it has no values", f"it has the same value in all rows{those}")
+            same = (
+                "it has no values",
+                "it has the same value in all rows" + " that have one" * values.hasnans,
+            )
             why = same[n] if n < 2 else f"none of its {n:,} words is in {rare:,} rows"
             self._say(f"Column {name!r} is left out: {why}.")
         elif isinstance(learned, WordColumn) and learned.other_label:
@@ -283,11 +295,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _copies(self, read: Mapping[str, pd.Series]) -> dict[str, str]:
         """Return the columns that repeat another one, and say so; the trend of a date contains its year."""
-        years = {f"{name}.year": f"{name}.trend" for name in self.dates_}
-        years = {year: trend for year, trend in years.items() if {year, trend} <= read.keys()}
+        both = [name for name in self.dates_ if {f"{name}.year", f"{name}.trend"} <= read.keys()]
+        years = {f"{name}.year": f"{name}.trend" for name in both}
         copies = repeated({name: values for name, values in read.items() if name not in years})
-        for name, first in copies.items():
-            self._say(f"Column {name!r} says the same as {first!r} and is left out.")
+        self._say(*(f"Column {name!r} says the same as {copies[name]!r} and is left out." for name in copies))
         return copies | years
 
     def _choose_curves(
@@ -352,15 +363,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             encoded[lost] = np.nan
         own = getattr(self, "_sklearn_output_config", {}).get("transform")
         if sp.issparse(encoded) and (own or get_config()["transform_output"]) == "pandas":
-            names, index = self.get_feature_names_out(), getattr(X, "index", None)
-            return pd.DataFrame.sparse.from_spmatrix(encoded, index, names)
+            index = getattr(X, "index", None)
+            return pd.DataFrame.sparse.from_spmatrix(encoded, index, self.get_feature_names_out())
         return encoded
 
     def encoded(self, read: Mapping[str, pd.Series]) -> np.ndarray | sp.csr_array:
         """Return the features of columns from `read`, sparse if most entries are zero."""
         X = _encoded(self.columns_, read, slice(None))
-        n, d = X.shape
-        return X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray()
+        return X if X.nnz <= (1 - _SPARSE_SHARE) * np.prod(X.shape) else X.toarray()
 
     def read(
         self, X: Any, reading: Reading | None = None, notes: list[str] | None = None
@@ -373,8 +383,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         reading, notes = reading or Reading(), [] if notes is None else notes
         table = _frame(X, self.feature_names_in_.tolist())
-        names = [column.origin for column in self.columns_]
-        if missing := [name for name in names if name not in table]:
+        if missing := [column.origin for column in self.columns_ if column.origin not in table]:
             others = {name.casefold(): name for name in table}
             near = get_close_matches(missing[0].casefold(), others, 1)
             rename = "".join(f" If it is {others[name]!r}, rename that." for name in near)
@@ -393,8 +402,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             read[column.name] = column.suited(values, notes).read(values)
             if column.kind == "number" and values.notna().any() and read[column.name].isna().all():
-                word = str(values.dropna().iloc[0])
-                raise ValueError(f"Column {column.name!r} contains {word!r}, but was numeric in training.")
+                raise ValueError(
+                    f"Column {column.name!r} contains {str(values.dropna().iloc[0])!r}, but was numeric in "
+                    "training."
+                )
         return read
 
     def notes(self, read: Mapping[str, pd.Series]) -> list[str]:
@@ -405,15 +416,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if absent and column.missing == "impute" and name not in imputed:
                 imputed.add(name)
                 instead = "its mean" if column.kind == "number" else "none of its levels"
-                rows = _rows(absent)
+                rows = counted(absent, "row")
                 notes.append(f"Column {name!r} has no readable value in {rows}, which counts as {instead}.")
             if isinstance(column, NumberColumn) and (far := column.beyond(read[column.name])):
                 notes.append(far)
             if isinstance(column, WordColumn) and (words := column.unseen(read[column.name])):
-                instead = column.other_label or "none of its levels"
+                rows, instead = counted(words.total(), "row"), column.other_label or "none of its levels"
                 notes.append(
-                    f"Column {column.name!r} has words that are new to the model ({quoted(words)}) in "
-                    f"{_rows(sum(words.values()))}; they count as {instead}."
+                    f"Column {column.name!r} has words that are new to the model ({quoted(words)}) in {rows}"
+                    f"; they count as {instead}."
                 )
         return notes
 
@@ -514,10 +525,6 @@ def _frame(X: Any, names: Sequence[str] = ()) -> pd.DataFrame:
     return X.set_axis(
         [word if not names or word in names else " ".join(word.split()) for word in words], axis=1
     )
-
-
-def _rows(n: int) -> str:
-    return "1 row" if n == 1 else f"{n:,} rows"
 
 
 def _encoded(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from fmviz.checked import all_different
 from fmviz.tables.cells import (
     NOTHING,
     PERHAPS,
@@ -390,11 +391,10 @@ def _of_words(column: Column, known: pd.Series) -> Column:
 def ascending(levels: Sequence[str]) -> tuple[str, ...]:
     """Return levels in the order of a rating scale that contains all of them, else ()."""
     words = {level: level.strip().lower().replace(" ", "_").replace("-", "_") for level in levels}
-    for places in _SCALES:
-        ranks = [places.get(word) for word in words.values()]
-        if None not in ranks and len(set(ranks)) == len(ranks):
-            return tuple(sorted(words, key=lambda level: places[words[level]]))
-    return ()
+    able = (places for places in _SCALES if {*words.values()} <= places.keys())
+    # Synonyms have the same place.
+    scale = next((own for own in able if all_different([own[word] for word in words.values()])), {})
+    return tuple(sorted(words, key=lambda level: scale[words[level]])) if scale else ()
 
 
 def likely_target(columns: Iterable[Column]) -> str:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
-from fmviz.tables.cells import quoted
+from fmviz.tables.cells import counted, quoted
 from fmviz.tables.columns import MISSING, Missing, ScalingKind
 from fmviz.tables.curves import prefers_logarithm
 from fmviz.tables.encoder import TableEncoder
@@ -124,8 +124,8 @@ class Recipe:
         if self.group:
             return f"Rows with the same {self.group} stay on the same side of every split."
         n = groups.size - len(np.unique(groups))
-        copies = "1 row equals another one" if n == 1 else f"{n:,} rows equal another one"
-        return f"{copies} in all columns; equal rows stay on the same side of every split."
+        rows = f"{counted(n, 'row')} {'equals' if n == 1 else 'equal'} another one"
+        return f"{rows} in all columns; equal rows stay on the same side of every split."
 
     def corrected(self, choices: Iterable[Choice]) -> Recipe:
         """Return the recipe with changed choices for columns; unknown columns are ignored."""
@@ -251,13 +251,18 @@ def learned(
             "a table with one."
         )
     table = source.columns
-    for name in recipe.targets:
-        if name not in table:
-            raise ValueError(f"The target {name!r} is not a column. Choose one of the columns.")
+    if unknown := [name for name in recipe.targets if name not in table]:
+        raise ValueError(f"The target {unknown[0]!r} is not a column. Choose one of the columns.")
     described = {column.name: column for column in columns or columns_of(source)}
     alone: dict[str, Any] = {} if recipe.also else {"positive": recipe.positive, "order": recipe.order}
-    options = {"task": recipe.task, "logarithm": recipe.logarithm is True, **alone}
-    target = TargetEncoding.of_table(table, recipe.targets, described, **options)
+    target = TargetEncoding.of_table(
+        table,
+        recipe.targets,
+        described,
+        task=recipe.task,
+        logarithm=recipe.logarithm is True,
+        **alone,
+    )
     if source.table is None:
         return target, None
     y = target.encode(table)

@@ -222,8 +222,15 @@ class TargetEncoding:
             notes.append(
                 f"The target {name!r} has {len(words)} distinct integers; `--task class` predicts classes."
             )
-        about: dict[str, Any] = {"logarithm": logarithm, "reader": reader, "notes": tuple(notes)}
-        return cls(name, "regression", learned.center, learned.scale, **about)
+        return cls(
+            name,
+            "regression",
+            learned.center,
+            learned.scale,
+            logarithm=logarithm,
+            reader=reader,
+            notes=tuple(notes),
+        )
 
     def for_loss(self, loss: Loss) -> TargetEncoding:
         """Return the target unscaled if the loss has a log link, otherwise itself."""
