@@ -211,8 +211,6 @@ def _share(values: pd.Series, y: np.ndarray, numbers: bool) -> float:
     if numbers:
         means = np.bincount(codes, y) / np.maximum(np.bincount(codes), 1)
         return float(1.0 - np.square(y - means[codes]).sum() / np.square(y - y.mean()).sum())
-    most, right = (
-        np.bincount(y).max(),
-        sp.coo_array((np.ones(y.size), (codes, y))).toarray().max(axis=1).sum(),
-    )
+    most = np.bincount(y).max()
+    right = sp.coo_array((np.ones(y.size), (codes, y))).toarray().max(axis=1).sum()
     return float((right - most) / (y.size - most))

@@ -280,8 +280,7 @@ def _of_dates(column: Column, known: pd.Series, dates: str) -> Column | None:
         numbers = f"{_option(column, '--use', '=number')} reads numbers."
         note = f"Read as times since 1970, in UTC ({dates_of(known, UNIX).iloc[0]}); {numbers} {note}".strip()
     question, option = form.question(column.name)
-    column = replace(column, kind="date", note=note, missing=lost)
-    return replace(column, dates=form, question=question, option=option)
+    return replace(column, kind="date", note=note, missing=lost, dates=form, question=question, option=option)
 
 
 def _of_written_numbers(column: Column, known: pd.Series) -> Column | None:
@@ -360,8 +359,13 @@ def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column
                 f"missing={word}",
             )
     asked = notation.question(name) if notation.ambiguous else asked
-    positive = different.size > 2 and bool(different[0] > 0.0)
-    return replace(column, kind="number", question=asked[0], option=asked[1], positive=positive)
+    return replace(
+        column,
+        kind="number",
+        question=asked[0],
+        option=asked[1],
+        positive=different.size > 2 and bool(different[0] > 0.0),
+    )
 
 
 def _of_words(column: Column, known: pd.Series) -> Column:

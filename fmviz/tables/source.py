@@ -176,9 +176,8 @@ def frame_of(arrow: Any) -> pd.DataFrame:
 def _plain(column: Any) -> Any:
     """Return an Arrow column as numbers, booleans, times without a time zone, or strings; else None."""
     import pyarrow as pa
-    import pyarrow.types as of
 
-    kind, moment = column.type, pa.timestamp("us")
+    of, kind, moment = pa.types, column.type, pa.timestamp("us")
     if of.is_dictionary(kind):
         return column if kind.ordered else _plain(column.cast(kind.value_type))
     plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
