@@ -1,4 +1,4 @@
-"""Parse cells in common notations: numbers with units, words in any case, dates and times."""
+"""Parse cells in common notations: numbers with units, words in any case, dates, and several values."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fmviz.engine.errors import LARGEST
+from fmviz.tables.limits import MOST_LEVELS
 
 STRAY = 0.05
 """The maximum share of other words in a column of numbers or dates."""
@@ -33,8 +34,6 @@ def is_error(word: Any) -> bool:
     """Return whether a cell is an error of a spreadsheet in any language, such as #REF! or #¿NOMBRE?."""
     return isinstance(word, str) and word[:1] in "#Ee" and bool(_ERROR.fullmatch(word))
 
-
-_SAMPLE = 500
 
 # ------------------------------------------------------------------------------------------------- words
 
@@ -59,9 +58,7 @@ def levels_of(values: pd.Series) -> list[str]:
     """Return the unique values as strings, sorted numerically if all are numbers, else alphabetically."""
     words = sorted(set(words_of(values)))
     numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce")
-    if numbers.notna().all():
-        return [words[place] for place in np.lexsort((words, numbers))]
-    return words
+    return [words[place] for place in np.lexsort((words, numbers))] if numbers.notna().all() else words
 
 
 def cleaned(values: pd.Series) -> pd.Series:
@@ -81,20 +78,24 @@ def without(values: pd.Series, words: Sequence[str]) -> pd.Series:
 def in_one_case(words: Collection[str]) -> dict[str, str]:
     """Map words to the most frequent spelling that differs only in case."""
     counts = Counter(words)
-    best: dict[str, str] = {}
-    for word in sorted(counts, key=lambda word: (-counts[word], word)):
-        best.setdefault(word.casefold(), word)
+    # The last one, the most frequent, remains.
+    best = {word.casefold(): word for word in sorted(counts, key=lambda w: (-counts[w], w), reverse=True)}
     return {word: best[word.casefold()] for word in counts if best[word.casefold()] != word}
 
 
-def some(words: Sequence[str]) -> list[str]:
-    """Return at most 500 evenly spaced words."""
-    return [words[place] for place in np.linspace(0, len(words) - 1, min(len(words), _SAMPLE)).astype(int)]
+def some(words: Sequence[str], most: int = 500) -> list[str]:
+    """Return a limited number of evenly spaced words."""
+    return [words[place] for place in np.linspace(0, len(words) - 1, min(len(words), most)).astype(int)]
 
 
 def shortened(words: str, most: int) -> str:
     """Return words truncated to a maximum number of characters."""
     return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, singular or plural."""
+    return f"1 {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def quoted(words: Collection[str], most: int = 4) -> str:
@@ -189,16 +190,13 @@ _HABITS = {
     "plus": "without a trailing +",
     "bound": "with < 1 as half of 1",
     "mark": "without marks such as * behind them",
-    # Habits that are no groups of `_pattern`:
+    # Conventions that are no groups of `_pattern`:
     "duration": "from durations",
     "minutes": "with minutes and seconds around a single colon",
 }
 
 
-_WRITTEN = ("parentheses", "multiples", "blanks", "plus", "bound", "mark")
-
-
-def _number(word: str, decimal: str, letters: str = "[kKMB]|") -> tuple[float, str, tuple[str, ...]] | None:
+def _number(word: str, decimal: str, letters: str = "[kKMB]|") -> tuple[float, str, Collection[str]] | None:
     """Return the number in a cell, its unit, and its conventions; None if it is not a number.
 
     With empty `letters`, K, M and B are units instead of multiples.
@@ -212,7 +210,7 @@ def _number(word: str, decimal: str, letters: str = "[kKMB]|") -> tuple[float, s
     minus = bool(match["parentheses"]) != ("-" in (match["sign"], match["second"], match["back"]))
     value = float(digits + (match["power"] or "")) * multiple * half
     unit = match["before"] or (match["after"] or "").strip().rstrip(".")
-    habits = tuple(habit for habit in _WRITTEN if match[habit])
+    habits = _HABITS.keys() & {group for group, part in match.groupdict().items() if part}
     return None if is_long(digits) else (-value if minus else value, unit, habits)
 
 
@@ -261,7 +259,7 @@ _DURATION = re.compile(
 )
 
 
-def _duration(word: str, habits: str = "duration") -> tuple[float, str, tuple[str, ...]] | None:
+def _duration(word: str, habits: str = "duration") -> tuple[float, str, Collection[str]] | None:
     """Return a duration like `_number`, None if it is none or the habits of a column exclude them."""
     match = _DURATION.fullmatch(" ".join(word.translate(_SIGNS).split()))
     if match is None or "duration" not in habits or not re.search(r"\d ?[^\W\d_]|\d:", word):
@@ -349,8 +347,7 @@ def _has_multiples(words: Collection[str]) -> bool:
 
 def are_codes(words: Collection[str]) -> bool:
     """Return whether words that could be numbers are codes, such as 00501, 5B, or 1E5 alone."""
-    such = [word for word in words if word[-1:].isalpha() and _LETTERED.fullmatch(word)]
-    such = [word for word in such if not re.search("[.,]", word)]
+    such = [w for w in words if w[-1:].isalpha() and _LETTERED.fullmatch(w) and not re.search("[.,]", w)]
     few = bool(such) and (len(such) < len(words) or len(words) <= _MOST_CODES)
     zeros = any(re.match(r"[^\d+-]*0\d+(?![\d.,:])", word) for word in words)
     return zeros or all(re.fullmatch(r"\d+[eE]\d+", w) for w in words) or (few and not _has_multiples(words))
@@ -368,6 +365,8 @@ _DATES = (
 _CLOCK = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 _FORMS = (*(date + time for date, time in product(_DATES, _TIMES)), *_CLOCK)
 _DATED = re.compile(r"\d[-/.: ,]|\d.*[A-Za-z]{3}|[A-Za-z]{3}.*\d")
+# With a single digit behind a colon, cells are two numbers; beyond 24 hours, durations.
+_UNTIMELY = re.compile(r"\d+:\d|(2[4-9]|[3-9]\d|\d{3,}):\d\d.*")
 _OFFSET = re.compile(r":.*([-+]\d\d:?\d\d$|GMT[-+])")
 _COMPACT = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 _ZONE = re.compile(
@@ -396,8 +395,7 @@ class DateFormat:
 
     def sentence(self, name: str) -> str:
         """Return a sentence on how times of a column were read, or "" if they were unambiguous."""
-        said = f"Times of column {name!r} are local times as written, without their offset."
-        return said if self.zones else ""
+        return f"Times of column {name!r} are local times as written, without their offset." * self.zones
 
     def question(self, name: str) -> tuple[str, str]:
         """Return the assumed order of day and month, and the reading option for the other one.
@@ -451,8 +449,6 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
     """
     if pd.api.types.is_datetime64_any_dtype(values):
         return DateFormat("datetime")
-    if pd.api.types.is_bool_dtype(values):
-        return None
     if unix_times(values).notna().mean() > 1 - STRAY:
         return DateFormat(UNIX)
     words = [] if is_number(values) else [str(value) for value in values.dropna().unique()]
@@ -460,10 +456,8 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
         return DateFormat("%Y%m%d")
     sample = some(words)
     # Trying all formats on thousands of text columns is slow.
-    if sum(map(bool, map(_DATED.search, sample))) <= (1 - STRAY) * len(sample):
-        return None
-    # With a single digit behind a colon, they are two numbers; beyond 24 hours, durations.
-    if any(re.fullmatch(r"\d+:\d|(2[4-9]|[3-9]\d|\d{3,}):\d\d.*", word) for word in words):
+    dated = sum(map(bool, map(_DATED.search, sample))) > (1 - STRAY) * len(sample)
+    if not dated or any(map(_UNTIMELY.fullmatch, words)):
         return None
     few = list(map(_clock, words[:: max(1, len(words) // 10)]))
     likely = [form for form in _FORMS if 2 * sum(_is_date(word, form) for word in few) > len(few)]
@@ -512,8 +506,7 @@ def dates_of(values: pd.Series, form: str) -> pd.Series:
         word if pd.isna(date) and _ISO.match(word or "") else None
         for word, date in zip(words, dates, strict=True)
     ]
-    if any(lost):
-        dates = dates.fillna(_parsed_dates(lost, "ISO"))
+    dates = dates.fillna(_parsed_dates(lost, "ISO"))
     return pd.Series(dates.to_numpy()[codes], values.index, name=values.name)
 
 
@@ -534,4 +527,83 @@ def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:
         f"{name}.weekday": weekdays + dates.dt.day_name().str[:3],
         f"{name}.hour": hour,
         f"{name}.trend": (dates - pd.Timestamp("2000-01-01")) / pd.Timedelta(days=1),
+    }
+
+
+# ---------------------------------------------------------------------------------------- several values
+
+_PART = r"[-+]?(?:\d+(?:[.,]\d+)?|[.,]\d+)"
+_PAIR = re.compile(
+    rf"^[(\[]?[$€£]?(?P<first>{_PART})(?: ?(?P<unit>[^\W\d_]{{1,4}})\.?)??"
+    rf"(?P<sign> (?=[-+]\d)| ?(?:[^\w\s.+]|[_xX]) ?| [^\W\d_]{{2,4}} | )[$€£]?"
+    rf"(?P<second>{_PART})(?: ?(?P<after>[^\W\d_][^\W\d_²³/.]*|[%\"″€$£]))?[)\]]?$"
+)
+_MOST_CELLS = 5_000
+_RANGE = ("-", "–", "—", "…", "to", "bis", "à", "a")
+
+
+def sign_of_pairs(words: Collection[str]) -> str:
+    """Return the sign between two numbers that most of some unique words have in common, or ""."""
+    read = [match for word in words if (match := _PAIR.fullmatch(word))]
+    forms = {(match["sign"].strip().lower() or " ", match["unit"], match["after"]) for match in read}
+    # Two other words, such as "unknown", may stand for missing values. Codes begin with zeros.
+    few = len(words) - len(read) <= max(2, STRAY * len(words)) and len(read) > 2
+    codes = any(re.match(r"0\d", half) for match in read for half in match.group("first", "second"))
+    return min(forms)[0] if few and len(forms) == 1 and not codes else ""
+
+
+def are_ranges(words: Collection[str]) -> bool:
+    """Return whether all pairs of numbers rise and have the sign of a range between them."""
+    low, high = parts_of(pd.Series(list(words), name=""), "pair").values()
+    return sign_of_pairs(words) in _RANGE and bool((low < high)[low.notna()].all())
+
+
+def answers_in(values: pd.Series) -> tuple[str, list[str]]:
+    """Return the separator of several answers a cell, and the answers by frequency; or "" and []."""
+    counts = values.value_counts().head(_MOST_CELLS).rename(str)
+    for separator in ";|,/":
+        # The answers of every different cell, the number of its cells, and the number of its rows.
+        each = [_WITHIN.sub("", word).split(separator) for word in counts.index]
+        each = [[answer for part in parts if (answer := part.strip())] for parts in each]
+        cells = Counter(answer.casefold() for answers in each for answer in set(answers))
+        rows = Counter(answer for answers, n in zip(each, counts, strict=True) for answer in answers * n)
+        repeated = sum(n for answer, n in rows.items() if cells[answer.casefold()] > 1)
+        several = sum(len(answers) > 1 for answers in each)
+        if several > 1 and len(cells) < len(each) and repeated > 0.9 * rows.total():
+            merged = in_one_case(rows)
+            return separator, [answer for answer, n in rows.most_common() if n > 1 and answer not in merged]
+    return "", []
+
+
+_SEPARATOR = re.compile(r" *[;|,/] *")
+_WITHIN = re.compile(r"[\[\]'\"]")
+
+
+def parts_of(values: pd.Series, form: str, answers: Sequence[str] = ()) -> dict[str, pd.Series]:
+    """Return the columns that a column becomes, by name: the parts of a date, numbers, or answers.
+
+    Parameters
+    ----------
+    values : Series
+        The column.
+    form : str
+        "pair", "answers", or the format of a date.
+    answers : sequence of str
+        The answers known to a model; by default, the repeated ones in the column.
+    """
+    if form not in ("pair", "answers"):
+        return date_parts(values, form)
+    name, words = str(values.name), cleaned(values).astype("str")
+    if form == "pair":
+        halves = words.str.extract(_PAIR)[["first", "second"]].replace(",", ".", regex=True)
+        return {f"{name}.{n}": halves[half].astype("float64") for n, half in enumerate(halves, 1)}
+    # Separators may be others than in training.
+    cells = ";" + words.str.replace(_SEPARATOR, ";", regex=True).str.replace(_WITHIN, "", regex=True) + ";"
+    known = answers or answers_in(cleaned(values).dropna())[1][:MOST_LEVELS]
+    parts = {each: _SEPARATOR.sub(";", each) for each in known}
+    return {
+        f"{name}.{each}": cells.str.contains(f";{part};", case=False, regex=False)
+        .map({True: "yes"})
+        .fillna("no")
+        for each, part in parts.items()
     }

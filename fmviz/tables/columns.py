@@ -23,6 +23,7 @@ from fmviz.tables.cells import (
     PERHAPS,
     Notation,
     cleaned,
+    counted,
     is_error,
     is_number,
     levels_of,
@@ -109,7 +110,7 @@ class Basis:
         return sp.csr_array((design.data, (known[design.row], design.col)), shape=(len(values), self.width))
 
 
-def basis_of(values: np.ndarray, degree: int, size: int) -> Basis | None:
+def basis_of(values: np.ndarray, degree: int, size: int, finer: int = 1) -> Basis | None:
     """Return a basis with knots at quantiles, or at all values if there are few; None for three values.
 
     Parameters
@@ -118,18 +119,18 @@ def basis_of(values: np.ndarray, degree: int, size: int) -> Basis | None:
         The non-missing numbers.
     degree : {0, 1}
         Bins or hat functions.
-    size : int
-        The maximum number of functions.
+    size, finer : int
+        The maximum number of functions is their product.
     """
     different = np.unique(values)
     if len(different) < _FEWEST_VALUES:
         return None
-    if len(different) > _SPARE * size:
-        knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, size + 1 - degree)))
+    if len(different) > _SPARE * size * finer:
+        knots = np.unique(np.quantile(values, np.linspace(0.0, 1.0, size * finer + 1 - degree)))
     else:
         middle = (different[1:] + different[:-1]) / 2
         knots = different if degree else np.r_[different[0], middle, different[-1]]
-    return Basis(degree, tuple(knots.tolist())) if len(knots) > 2 else None
+    return Basis(degree, tuple(knots.tolist()), size) if len(knots) > 2 else None
 
 
 # Fewer different numbers are levels, such as a rating, without rare extremes.
@@ -187,9 +188,9 @@ class FeatureColumn(ABC):
         return self.part_of or self.split_from or self.name
 
     @property
+    @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """The names of its features, without the indicator of missing values."""
-        return (self.name,)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -339,16 +340,14 @@ class NumberColumn(FeatureColumn):
 
     def beyond(self, values: pd.Series) -> str:
         """Return a sentence on numbers beyond those of the training rows; empty if there are none."""
-        if not self.seen:
-            return ""
-        numbers, (least, most) = values.to_numpy(dtype=np.float64), self.seen
+        numbers, (least, most) = values.to_numpy(dtype=np.float64), self.seen or (-np.inf, np.inf)
         outside = numbers[(numbers < least) | (numbers > most)]
         if not outside.size:
             return ""
         far = max(outside, key=lambda number: max(number - most, least - number))
         seen = f"up to {most:,.7g}" if far > most else f"from {least:,.7g}"
-        rows = "1 row lies" if outside.size == 1 else f"{outside.size:,} rows lie"
-        return f"{rows} beyond what was seen: {self.name} {far:,.7g}, {seen}."
+        lie = "lies" if outside.size == 1 else "lie"
+        return f"{counted(outside.size, 'row')} {lie} beyond what was seen: {self.name} {far:,.7g}, {seen}."
 
     def with_curves(self, values: pd.Series, bases: Iterable[tuple[int, int]]) -> Self:
         """Return the column with bases of given degrees and sizes, if it has enough values.
@@ -356,16 +355,13 @@ class NumberColumn(FeatureColumn):
         The trend of dates has finer bases.
         """
         numbers, finer = self._inside(values.dropna()), _FINER if self.part_of else 1
-        able = ((basis_of(numbers, degree, finer * size), size) for degree, size in bases)
-        curves = tuple(replace(basis, size=size) for basis, size in able if basis is not None)
-        return replace(self, curves=curves)
+        able = (basis_of(numbers, degree, size, finer) for degree, size in bases)
+        return replace(self, curves=tuple(basis for basis in able if basis is not None))
 
     def in_bases(self, bases: Iterable[tuple[int, int]]) -> np.ndarray:
         """Return the mask of the features outside the curves, and of curves of given degrees and sizes."""
-        mask = np.ones(len(self.feature_names), dtype=bool)
-        inside = [np.full(basis.width, basis.spec in bases) for basis in self.curves]
-        mask[1 : 1 + sum(map(len, inside))] = np.concatenate([mask[:0], *inside])
-        return mask
+        curves = [basis.spec in bases for basis in self.curves for _ in range(basis.width)]
+        return np.array([True, *curves, *[True] * (self.missing == "mark")])
 
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
         """Return the line and the curves."""
@@ -423,7 +419,7 @@ class WordColumn(FeatureColumn):
         spellings = self._spellings(pd.Series(words_of(cleaned(values)), dtype=object))
         known = {*self.levels, *self.others, *self.merged}
         other = [f"{w!r} as {level!r}" for w, level in spellings.items() if level in known and w not in known]
-        notes += [f"Column {self.name!r}: {quoted(other)}."] if other else []
+        notes += [f"Column {self.name!r}: {quoted(other)}."] * bool(other)
         return self
 
     def _spellings(self, words: pd.Series) -> dict[str, Any]:
@@ -479,10 +475,10 @@ class WordColumn(FeatureColumn):
         shape = len(values), len(self.categories)
         return [sp.csr_array((np.ones(len(known)), (known, codes[known])), shape=shape)]
 
-    def unseen(self, values: pd.Series) -> dict[str, int]:
+    def unseen(self, values: pd.Series) -> Counter[str]:
         """Return the words unseen in training, from `read`, with their counts."""
         known = {*self.levels, *self.others, None}
-        return {word: n for word, n in Counter(words_of(values)).items() if word not in known}
+        return Counter(word for word in words_of(values) if word not in known)
 
 
 def _alike(word: str) -> str:
@@ -536,8 +532,7 @@ def column_from_dict(data: Mapping[str, Any]) -> FeatureColumn:
         If the dictionary is invalid; the message names the field.
     """
     # Models of commit a8ed998a have two additional fields, of removed readers.
-    values = {name: value for name, value in data.items() if name != "clean"}
-    if "notation" in values:
-        values["notation"] = {name: value for name, value in values["notation"].items() if name != "strict"}
+    notation = {name: value for name, value in data.get("notation", {}).items() if name != "strict"}
+    values = {name: notation if name == "notation" else data[name] for name in data if name != "clean"}
     form = NumberColumn if "center" in values else TextColumn if "words" in values else WordColumn
     return checked(form, values)

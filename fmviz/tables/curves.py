@@ -1,4 +1,4 @@
-"""Choose by validation how numbers enter a model: as straight lines, or with an additional basis."""
+"""Choose curves of numbers by validation, and find columns that repeat others or alone tell the target."""
 
 from __future__ import annotations
 
@@ -37,6 +37,12 @@ _LOGARITHM_GAIN = 0.1
 MOST_ROWS = 6_000
 """The rows on which bases are compared."""
 _ONE_FOLD = 3_000
+# Columns are equal, and tell the target, from this share of explained variance, or of explained classes.
+_EQUAL = 0.99
+_MOST_COMPARED = 5_000
+# Levels, and ranges of numbers, that are compared; each needs some rows.
+_MOST_CODES, _ROWS_PER_CODE = 100, 10
+_RANGES = 50
 
 
 def features_of_bases(columns: Sequence[FeatureColumn]) -> dict[str, np.ndarray]:
@@ -91,44 +97,37 @@ def best_bases(
     for name, rows_of in encoded.items():
         X = rows_of(order)
         prior = np.zeros(X.shape[1], dtype=int) if priors is None else priors[name]
-        each = [
-            _losses(X, target, prior, np.setdiff1d(np.arange(len(order)), fold), fold, not numbers)
-            for fold in folds
-        ]
-        losses[name] = np.concatenate(each)
+        losses[name] = np.concatenate([_losses(X, target, prior, *fold, not numbers) for fold in folds])
     best = min(losses, key=lambda name: losses[name].mean())
-    if "line" in losses and best != "line":
-        gain = losses["line"] - losses[best]
-        if gain.mean() < gain.std() / np.sqrt(len(gain)):
-            best = "line"
+    gain = losses.get("line", losses[best]) - losses[best]
+    if gain.mean() < gain.std() / np.sqrt(len(gain)):
+        best = "line"
     return best, {name: float(loss.mean()) for name, loss in losses.items()}
 
 
 def prefers_logarithm(X: sp.csr_array, y: np.ndarray, row_groups: np.ndarray | None = None) -> bool:
     """Return whether a machine of the logarithm of y predicts y better, by a standard error and a tenth."""
     order = np.random.default_rng(0).permutation(y.size)[:MOST_ROWS]
-    rows, y = X[order], y[order]
-    gains, losses, prior = [], [], np.zeros(X.shape[1], dtype=int)
-    for fold in _folds(order, row_groups):
-        inside = np.setdiff1d(np.arange(y.size), fold)
-        errors = []
-        for target, inverse in ((np.log(y), np.exp), (y, np.positive)):
+    rows, y, prior = X[order], y[order], np.zeros(X.shape[1], dtype=int)
+    logarithms, numbers = list[np.ndarray](), list[np.ndarray]()
+    for inside, out in _folds(order, row_groups):
+        for errors, target, inverse in ((logarithms, np.log(y), np.exp), (numbers, y, np.positive)):
             mean, scale = target[inside].mean(), target[inside].std() or 1.0
-            f = _scores(rows, (target - mean) / scale, prior, inside, fold, binary=False)
-            errors.append(np.square(y[fold] - inverse(mean + scale * f)))
-        gains.append(errors[1] - errors[0])
-        losses.append(errors[1].mean())
-    gain = np.concatenate(gains)
-    return bool(gain.mean() > max(gain.std() / np.sqrt(gain.size), _LOGARITHM_GAIN * np.mean(losses)))
+            f = _scores(rows, (target - mean) / scale, prior, inside, out, binary=False)
+            errors.append(np.square(y[out] - inverse(mean + scale * f)))
+    gain = np.concatenate(numbers) - np.concatenate(logarithms)
+    least = _LOGARITHM_GAIN * np.mean([errors.mean() for errors in numbers])
+    return bool(gain.mean() > max(gain.std() / np.sqrt(gain.size), least))
 
 
-def _folds(order: np.ndarray, row_groups: np.ndarray | None) -> list[np.ndarray]:
-    """Return places in `order` that are held out together, a single fold of many rows."""
-    parts = np.array_split(np.arange(len(order)), _FOLDS)
+def _folds(order: np.ndarray, row_groups: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return folds of places in `order`, those of training and those held out; a single fold of many rows."""
+    places = np.arange(len(order))
+    parts = np.array_split(places, _FOLDS)
     if row_groups is not None and len(several := np.unique(row_groups[order])) > 1:
         number = np.searchsorted(several, row_groups[order])
         parts = [np.flatnonzero(number % _FOLDS == fold) for fold in range(min(_FOLDS, len(several)))]
-    return parts if len(order) < _ONE_FOLD else parts[:1]
+    return [(np.setdiff1d(places, out), out) for out in parts[: 1 if len(order) >= _ONE_FOLD else _FOLDS]]
 
 
 def _losses(
@@ -149,3 +148,70 @@ def _scores(
     sampler = GibbsSampler(Design(X[inside]), y[inside], _RANK, binary, True, True, prior, rng)
     draws = list(islice(sampler.draws(), _BURN_IN + _DRAWS))[_BURN_IN:]
     return Posterior.of([draws], binary).scores(X[out])
+
+
+# ---------------------------------------------------------------------------------- repeated columns
+
+
+def repeated(read: Mapping[str, pd.Series]) -> dict[str, str]:
+    """Return the columns that say the same as an earlier one, each with that column.
+
+    Numbers say the same if one explains 99 % of the variance of the other, by value or by rank; words, and
+    few numbers, if each value belongs to exactly one of the other.
+    """
+    sample = {name: values.iloc[:: max(1, len(values) // _MOST_COMPARED)] for name, values in read.items()}
+    numbers = pd.DataFrame({name: own for name, own in sample.items() if own.dtype.kind == "f"})
+    equal = pd.DataFrame(False, numbers.columns, numbers.columns)
+    for own in (numbers, numbers.rank()):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            equal |= np.square(np.corrcoef(own.fillna(own.mean()), rowvar=False)) > _EQUAL
+    pairs: dict[str, str] = {}
+    # Numbered by first appearance, columns that are one-to-one have the same codes.
+    firsts: dict[bytes, str] = {}
+    for name, values in sample.items():
+        codes = values.factorize()[0]
+        few = 0 < codes.max(initial=0) < min(_MOST_CODES, codes.size // _ROWS_PER_CODE)
+        first = firsts.setdefault(codes.tobytes(), name) if few else name
+        if first == name and name in equal:
+            alike = [
+                other
+                for other in equal.columns[equal[name]]
+                if other not in pairs and (sample[other].isna() != values.isna()).mean() <= 1.0 - _EQUAL
+            ]
+            first = alike[0]
+        if first != name:
+            pairs[name] = first
+    return pairs
+
+
+def telling(read: Mapping[str, pd.Series], y: np.ndarray) -> list[str]:
+    """Return the columns that alone tell the target y, numbers or classes with missing values."""
+    known = np.flatnonzero(pd.notna(y))[:_MOST_COMPARED]
+    y = y[known]
+    numbers = np.issubdtype(y.dtype, np.number)
+    target = y if numbers else pd.factorize(y)[0]
+    if len(np.unique(target)) < 2:
+        return []
+    return [name for name, values in read.items() if _share(values.iloc[known], target, numbers) > _EQUAL]
+
+
+def _share(values: pd.Series, y: np.ndarray, numbers: bool) -> float:
+    """Return the share of the variance of y that a column explains, or of the rows of minor classes."""
+    codes = values.factorize()[0]
+    if values.dtype.kind == "f":
+        if numbers and values.notna().all() and values.nunique() > 1:
+            ranks = np.corrcoef(values.rank(), pd.Series(y).rank())[0, 1]
+            if max(np.corrcoef(values, y)[0, 1] ** 2, ranks**2) > _EQUAL:
+                return 1.0
+        if codes.max() >= _RANGES:
+            ranks = values.rank(method="min", pct=True).fillna(-1.0)
+            codes = np.floor(_RANGES * ranks.to_numpy()).astype(int)
+    if codes.max() >= max(1, codes.size // _ROWS_PER_CODE):
+        return 0.0
+    codes -= codes.min()
+    if numbers:
+        means = np.bincount(codes, y) / np.maximum(np.bincount(codes), 1)
+        return float(1.0 - np.square(y - means[codes]).sum() / np.square(y - y.mean()).sum())
+    most = np.bincount(y).max()
+    right = sp.coo_array((np.ones(y.size), (codes, y))).toarray().max(axis=1).sum()
+    return float((right - most) / (y.size - most))

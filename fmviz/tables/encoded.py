@@ -70,9 +70,7 @@ def applied(source: Source, target: TargetEncoding, encoder: TableEncoder | None
     if encoder is None:
         assert source.X is not None
         return Encoded(source.X, target.encode(source.columns), np.arange(len(source)), 0, target)
-    assert source.table is not None
-    table = source.table
-    notes: list[str] = []
+    table, notes = source.columns, list[str]()
     read = encoder.read(table, source.reading, notes)
     lost = {
         column.name: read[column.name].isna().to_numpy()
@@ -90,5 +88,5 @@ def applied(source: Source, target: TargetEncoding, encoder: TableEncoder | None
         notes.append(f"Rows dropped because of missing values: {dropped:,} ({quoted(counts)}).")
     read = {name: values.iloc[rows] for name, values in read.items()}
     notes += [*encoder.notes(read), *target.unknown(table)]
-    y = None if y is None else y[rows]
-    return Encoded(encoder.encoded(read), y, rows, dropped, target, encoder, tuple(notes))
+    X = encoder.encoded(read)
+    return Encoded(X, None if y is None else y[rows], rows, dropped, target, encoder, tuple(notes))

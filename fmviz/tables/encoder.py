@@ -18,20 +18,26 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
-from fmviz.tables.cells import DateFormat, date_format, dates_of, is_number, quoted, without
+from fmviz.tables.cells import (
+    DateFormat,
+    counted,
+    date_format,
+    dates_of,
+    is_number,
+    parts_of,
+    quoted,
+    without,
+)
 from fmviz.tables.columns import (
     MISSING,
     SCALINGS,
     FeatureColumn,
     NumberColumn,
-    TextColumn,
     WordColumn,
     column_from_dict,
 )
-from fmviz.tables.curves import BASES, EVERY, MOST_ROWS, SIDE_BY_SIDE, USUAL, best_bases
+from fmviz.tables.curves import BASES, EVERY, MOST_ROWS, SIDE_BY_SIDE, USUAL, best_bases, repeated, telling
 from fmviz.tables.kinds import KINDS, Column, described, listed
-from fmviz.tables.parts import parts_of
-from fmviz.tables.repeats import repeated, telling
 from fmviz.tables.source import Reading, frame_of
 
 NUMBERS = ("auto", "line", "curve")
@@ -173,19 +179,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.check(self.feature_names_in_.tolist())
         self.dates_: dict[str, str] = {}
         self.sentences_: tuple[str, ...] = ()
-        columns, readers = tuple(columns), list[FeatureColumn]()
-        read: dict[str, pd.Series] = {}
-        kept = np.ones(len(table), dtype=bool)
-        for column in columns:
-            for reader, cells in self._readers(table[column.name], column):
-                if reader.name in read:
-                    raise ValueError(f"Two columns become {reader.name!r}. Ignore one of them.")
-                readers.append(reader)
-                read[reader.name] = reader.read(cells)
-                known = read[reader.name].notna().to_numpy()
-                kept &= known | (self._rule(reader) != "drop") | (not known.any())
-        if not read:
+        columns = tuple(columns)
+        pairs = [pair for column in columns for pair in self._readers(table[column.name], column)]
+        readers = [reader for reader, _ in pairs]
+        if twice := [name for name, n in Counter(reader.name for reader in readers).items() if n > 1]:
+            raise ValueError(f"Two columns become {twice[0]!r}. Ignore one of them.")
+        if not readers:
             raise ValueError("No column is left to predict from. Use at least one in addition to the target.")
+        read = {reader.name: reader.read(cells) for reader, cells in pairs}
+        needed = [read[reader.name] for reader in readers if self._rule(reader) == "drop"]
+        missing = [values.isna().to_numpy() for values in needed if values.notna().any()]
+        kept = ~np.logical_or.reduce([np.zeros(len(table), dtype=bool), *missing])
         if kept.sum() < 2:
             raise ValueError(
                 "Fewer than two rows have no missing value; impute missing values, or ignore columns with "
@@ -203,8 +207,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         y = None if y is None else np.asarray(y)[kept]
         if y is not None and y.ndim == 1:
-            for name in telling({column.name: read[column.name] for column in self.columns_}, y):
-                self._say(f"Column {name!r} alone tells the target: was it known before? If not, ignore it.")
+            alone = telling({column.name: read[column.name] for column in self.columns_}, y)
+            asked = "alone tells the target: was it known before? If not, ignore it."
+            self._say(*(f"Column {name!r} {asked}" for name in alone))
         self._choose_curves(read, y, None if row_groups is None else row_groups[kept])
         if row_groups is None:
             self._say(*(column.hint for column in columns if column.name in read))
@@ -235,26 +240,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _rule(self, reader: FeatureColumn) -> Any:
         """Return the rule for missing values of a column or of a part of a date."""
-        if self.missing is None or isinstance(self.missing, str):
-            return self.missing or "mark"
-        return self.missing.get(reader.name, self.missing.get(reader.origin, "mark"))
+        rules = self.missing if isinstance(self.missing, Mapping) else {reader.name: self.missing or "mark"}
+        return rules.get(reader.name, rules.get(reader.origin, "mark"))
 
     def _readers(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
         """Yield the reader of a column, or of each part of a date, and its cells."""
         kind = (self.use or {}).get(column.name, column.kind)
         if kind == column.kind:
             self._say(*column.sentences)
-        if kind in ("date", "pair", "answers"):
-            yield from self._parts(values, column)
-        elif kind == "number":
-            yield column.numbers, values
-        elif kind == "text":
-            yield TextColumn(name=column.name), values
+        if reader := column.reader(kind):
+            yield reader, values
         elif kind != "ignored":
-            yield replace(column.words, single=kind == "yes_no"), values
+            yield from self._parts(values, column, kind)
 
-    def _parts(self, values: pd.Series, column: Column) -> Iterable[tuple[FeatureColumn, pd.Series]]:
-        name, kind = column.name, (self.use or {}).get(column.name, column.kind)
+    def _parts(
+        self, values: pd.Series, column: Column, kind: str
+    ) -> Iterable[tuple[FeatureColumn, pd.Series]]:
+        name = column.name
         form = column.dates or date_format(values, self.dates) if kind == "date" else DateFormat(kind)
         parts = {} if form is None else parts_of(without(values, column.absent), form.form)
         parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1}
@@ -266,9 +268,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.dates_[name] = form.form
         ends = ", ".join(part.removeprefix(f"{name}.") for part in parts)
         self._say(f"Column {name!r} is a date and becomes {ends}." * (kind == "date"), form.sentence(name))
+        whence: dict[str, Any] = {"part_of" if kind == "date" else "split_from": name}
+        words = partial(WordColumn, single=kind == "answers")
         for part, cells in parts.items():
-            words = partial(WordColumn, single=kind == "answers")
-            whence: dict[str, Any] = {"part_of" if kind == "date" else "split_from": name}
             yield (NumberColumn if is_number(cells) else words)(name=part, **whence), cells
 
     def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
@@ -282,8 +284,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         learned = reader.learn(known, self.scaling, rare, self.most_levels) if len(known) else None
         if learned is None:
             n = known.nunique()
-            those = " that have one" if len(known) < len(values) else ""
-            same = ("it has no values", f"it has the same value in all rows{those}")
+            same = (
+                "it has no values",
+                "it has the same value in all rows" + " that have one" * values.hasnans,
+            )
             why = same[n] if n < 2 else f"none of its {n:,} words is in {rare:,} rows"
             self._say(f"Column {name!r} is left out: {why}.")
         elif isinstance(learned, WordColumn) and learned.other_label:
@@ -293,11 +297,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _copies(self, read: Mapping[str, pd.Series]) -> dict[str, str]:
         """Return the columns that repeat another one, and say so; the trend of a date contains its year."""
-        years = {f"{name}.year": f"{name}.trend" for name in self.dates_}
-        years = {year: trend for year, trend in years.items() if {year, trend} <= read.keys()}
+        both = [name for name in self.dates_ if {f"{name}.year", f"{name}.trend"} <= read.keys()]
+        years = {f"{name}.year": f"{name}.trend" for name in both}
         copies = repeated({name: values for name, values in read.items() if name not in years})
-        for name, first in copies.items():
-            self._say(f"Column {name!r} says the same as {first!r} and is left out.")
+        self._say(*(f"Column {name!r} says the same as {copies[name]!r} and is left out." for name in copies))
         return copies | years
 
     def _choose_curves(
@@ -367,15 +370,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             encoded[lost] = np.nan
         own = getattr(self, "_sklearn_output_config", {}).get("transform")
         if sp.issparse(encoded) and (own or get_config()["transform_output"]) == "pandas":
-            names, index = self.get_feature_names_out(), getattr(X, "index", None)
-            return pd.DataFrame.sparse.from_spmatrix(encoded, index, names)
+            index = getattr(X, "index", None)
+            return pd.DataFrame.sparse.from_spmatrix(encoded, index, self.get_feature_names_out())
         return encoded
 
     def encoded(self, read: Mapping[str, pd.Series]) -> np.ndarray | sp.csr_array:
         """Return the features of columns from `read`, sparse if most entries are zero."""
-        X = _encoded(self.columns_, read, None)
-        n, d = X.shape
-        return X if X.nnz <= (1 - _SPARSE_SHARE) * n * d else X.toarray()
+        X = _encoded(self.columns_, read, slice(None))
+        return X if X.nnz <= (1 - _SPARSE_SHARE) * np.prod(X.shape) else X.toarray()
 
     def read(
         self, X: Any, reading: Reading | None = None, notes: list[str] | None = None
@@ -388,8 +390,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         reading, notes = reading or Reading(), [] if notes is None else notes
         table = _frame(X, self.feature_names_in_.tolist())
-        names = [column.origin for column in self.columns_]
-        if missing := [name for name in names if name not in table]:
+        if missing := [column.origin for column in self.columns_ if column.origin not in table]:
             others = {name.casefold(): name for name in table}
             near = get_close_matches(missing[0].casefold(), others, 1)
             rename = "".join(f" If it is {others[name]!r}, rename that." for name in near)
@@ -408,8 +409,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             read[column.name] = column.suited(values, notes).read(values)
             if column.kind == "number" and values.notna().any() and read[column.name].isna().all():
-                word = str(values.dropna().iloc[0])
-                raise ValueError(f"Column {column.name!r} contains {word!r}, but was numeric in training.")
+                raise ValueError(
+                    f"Column {column.name!r} contains {str(values.dropna().iloc[0])!r}, but was numeric in "
+                    "training."
+                )
         return read
 
     def notes(self, read: Mapping[str, pd.Series]) -> list[str]:
@@ -420,15 +423,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if absent and column.missing == "impute" and name not in imputed:
                 imputed.add(name)
                 instead = "its mean" if column.kind == "number" else "none of its levels"
-                such = f"Column {name!r} has no readable value in {_rows(absent)}"
-                notes.append(f"{such}, which counts as {instead}.")
+                rows = counted(absent, "row")
+                notes.append(f"Column {name!r} has no readable value in {rows}, which counts as {instead}.")
             if isinstance(column, NumberColumn) and (far := column.beyond(read[column.name])):
                 notes.append(far)
             if isinstance(column, WordColumn) and (words := column.unseen(read[column.name])):
-                instead = column.other_label or "none of its levels"
+                rows, instead = counted(words.total(), "row"), column.other_label or "none of its levels"
                 notes.append(
-                    f"Column {column.name!r} has words that are new to the model ({quoted(words)}) in "
-                    f"{_rows(sum(words.values()))}; they count as {instead}."
+                    f"Column {column.name!r} has words that are new to the model ({quoted(words)}) in {rows}"
+                    f"; they count as {instead}."
                 )
         return notes
 
@@ -480,11 +483,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder.dates_, encoder.sentences_, encoder.bases_ = learned.dates, learned.sentences, learned.bases
         encoder.feature_names_in_ = np.array(learned.names, dtype=object)
         encoder.n_features_in_ = len(learned.names)
-        for column in encoder.columns_:
-            if column.origin not in (column.name, *encoder.dates_):
-                raise ValueError(
-                    f"encoding.dates lacks {column.origin!r}, of which {column.name!r} is a part"
-                )
+        if lone := [own for own in encoder.columns_ if own.origin not in (own.name, *encoder.dates_)]:
+            raise ValueError(f"encoding.dates lacks {lone[0].origin!r}, of which {lone[0].name!r} is a part")
         return encoder
 
 
@@ -538,18 +538,11 @@ def _basis(name: str) -> str:
     return "straight lines" if name == "line" else f"curves of {name}"
 
 
-def _rows(n: int) -> str:
-    return "1 row" if n == 1 else f"{n:,} rows"
-
-
 def _encoded(
-    columns: Iterable[FeatureColumn], read: Mapping[str, pd.Series], rows: np.ndarray | None
+    columns: Iterable[FeatureColumn], read: Mapping[str, pd.Series], rows: np.ndarray | slice
 ) -> sp.csr_array:
-    """Return the features of columns, for some rows or all."""
-    blocks = []
-    for column in columns:
-        values = read[column.name]
-        blocks += column.features(values if rows is None else values.iloc[rows])
+    """Return the features of some rows of columns."""
+    blocks = [block for own in columns for block in own.features(read[own.name].iloc[rows])]
     X = sp.csr_array(sp.hstack(blocks, format="csr"), dtype=np.float64)
     X.eliminate_zeros()
     X.sort_indices()

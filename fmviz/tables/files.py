@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 
 from fmviz.engine.errors import LARGEST
@@ -138,13 +137,11 @@ def detect(data: bytes, name: str = "The file") -> str:
     lines = head.decode("utf-8", errors="replace").splitlines()
     lines = [line.strip() for line in lines[:_LINES] if line.strip() and line[0] != "#"]
     for pattern, what in _OTHERS:
-        if lines and sum(pattern.fullmatch(line) is not None for line in lines) > 0.8 * len(lines):
+        if sum(pattern.fullmatch(line) is not None for line in lines) > 0.8 * len(lines):
             raise ValueError(f"{name} is {what}.")
-    if lines and all(map(_is_unlabelled, lines)):
-        return "libsvm"
     # A row may have no features.
-    pairs = sum(_LIBSVM_PAIR.fullmatch(line) is not None for line in lines)
-    return "libsvm" if pairs > 0.5 * len(lines) else "table"
+    labelled = sum(_LIBSVM_PAIR.fullmatch(line) is not None for line in lines) > 0.5 * len(lines)
+    return "libsvm" if labelled or (lines and all(map(_is_unlabelled, lines))) else "table"
 
 
 def _is_unlabelled(line: str) -> bool:
@@ -183,12 +180,13 @@ def _decoded(data: bytes, asked: str, name: str, notes: list[str]) -> tuple[str,
     encoding = _encoding(data) if asked == "auto" else asked
     codecs = {"utf-8": "utf-8-sig", "utf-16": _utf16(data) or "utf-16-le"}
     text = data.decode(codecs.get(encoding, encoding), errors="replace")
-    if lost := text.count("\ufffd"):
-        notes.append(f"{lost:,} characters could not be read as {encoding}; choose another encoding.")
-    if encoding not in ("utf-8", "utf-16") and asked == "auto":
-        notes.append(f"The text is not UTF-8 and was read as {encoding}. Check that its words are correct.")
-    if nul := text.count("\x00"):
-        notes.append(f"{nul:,} NUL characters were dropped.")
+    lost, nul, guessed = text.count("\ufffd"), text.count("\x00"), asked == "auto" and encoding[:3] != "utf"
+    sentences = {
+        f"{lost:,} characters could not be read as {encoding}; choose another encoding.": lost,
+        f"The text is not UTF-8 and was read as {encoding}. Check that its words are correct.": guessed,
+        f"{nul:,} NUL characters were dropped.": nul,
+    }
+    notes += [sentence for sentence, applies in sentences.items() if applies]
     return text.replace("\x00", ""), encoding
 
 
@@ -244,12 +242,9 @@ def _libsvm(text: str, base: str, name: str, within: Limits) -> tuple[sp.csr_arr
 
 def _bad_line(text: str, base: str) -> str:
     """Describe the first invalid libsvm line of a text and its correction; or ""."""
-    for number, line in enumerate(text.splitlines(), 1):
-        content = line.partition("#")[0].strip()
-        fault = _fault(content, base) if content else ""
-        if fault:
-            return f"line {number:,} {fault}"
-    return ""
+    lines = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1))
+    faults = ((number, _fault(line, base)) for number, line in lines if line)
+    return next((f"line {number:,} {fault}" for number, fault in faults if fault), "")
 
 
 def _fault(line: str, base: str) -> str:
@@ -313,5 +308,5 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         )
     if not len(table):
         raise ValueError(f"{name} has no rows. Upload a table with rows.")
-    table.columns = pd.Index(names)
-    return Source(Reading("parquet", "utf-8", "comma", "yes", "point"), table, notes=tuple(notes))
+    reading = Reading("parquet", "utf-8", "comma", "yes", "point")
+    return Source(reading, table.set_axis(names, axis=1), notes=tuple(notes))

@@ -10,12 +10,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from fmviz.checked import all_different
 from fmviz.tables.cells import (
     NOTHING,
     PERHAPS,
     UNIX,
     DateFormat,
     Notation,
+    answers_in,
+    are_ranges,
     cleaned,
     date_format,
     dates_of,
@@ -25,15 +28,16 @@ from fmviz.tables.cells import (
     is_number,
     notation_of,
     numbers_of,
+    parts_of,
     quoted,
     shortened,
+    sign_of_pairs,
     some,
     without,
     words_of,
 )
-from fmviz.tables.columns import NumberColumn, WordColumn
+from fmviz.tables.columns import FeatureColumn, NumberColumn, TextColumn, WordColumn
 from fmviz.tables.limits import MOST_LEVELS
-from fmviz.tables.parts import answers_in, are_ranges, parts_of, sign_of_pairs
 
 KINDS = ("number", "word", "yes_no", "date", "pair", "answers", "text", "ignored")
 """The ways to use a column."""
@@ -149,6 +153,11 @@ class Column:
         return WordColumn(
             name=self.name, merged=self.merged, absent=self.absent, blank=self.blank, levels=self.order
         )
+
+    def reader(self, kind: str) -> FeatureColumn | None:
+        """Return the reader of the column as a kind; None for parts, and for none."""
+        yes_no, text = replace(self.words, single=True), TextColumn(name=self.name)
+        return {"number": self.numbers, "text": text, "word": self.words, "yes_no": yes_no}.get(kind)
 
     @property
     def sentences(self) -> tuple[str, str]:
@@ -271,8 +280,7 @@ def _of_dates(column: Column, known: pd.Series, dates: str) -> Column | None:
         numbers = f"{_option(column, '--use', '=number')} reads numbers."
         note = f"Read as times since 1970, in UTC ({dates_of(known, UNIX).iloc[0]}); {numbers} {note}".strip()
     question, option = form.question(column.name)
-    column = replace(column, kind="date", note=note, missing=lost)
-    return replace(column, dates=form, question=question, option=option)
+    return replace(column, kind="date", note=note, missing=lost, dates=form, question=question, option=option)
 
 
 def _of_written_numbers(column: Column, known: pd.Series) -> Column | None:
@@ -319,13 +327,10 @@ def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column
     """Return a column of numbers, codes or row numbers, from its values and their text."""
     name, notation, asked = column.name, column.notation, ("", "")
     finite = np.isfinite(numbers)
-    if infinite := int((~finite).sum()):
+    numbers, cells, infinite = numbers[finite], cells[finite], int((~finite).sum())
+    if infinite:
         note = f"{infinite:,} infinite values count as missing. {column.note}".strip()
-        column, numbers, cells = (
-            replace(column, note=note, missing=column.missing + infinite),
-            numbers[finite],
-            cells[finite],
-        )
+        column = replace(column, note=note, missing=column.missing + infinite)
     n, different = numbers.size, np.unique(numbers)
     if different.size < 2:
         return replace(column, note=_SAME.format(" that have one"))
@@ -354,8 +359,13 @@ def _of_numbers(column: Column, numbers: np.ndarray, cells: pd.Series) -> Column
                 f"missing={word}",
             )
     asked = notation.question(name) if notation.ambiguous else asked
-    positive = different.size > 2 and bool(different[0] > 0.0)
-    return replace(column, kind="number", question=asked[0], option=asked[1], positive=positive)
+    return replace(
+        column,
+        kind="number",
+        question=asked[0],
+        option=asked[1],
+        positive=different.size > 2 and bool(different[0] > 0.0),
+    )
 
 
 def _of_words(column: Column, known: pd.Series) -> Column:
@@ -385,15 +395,14 @@ def _of_words(column: Column, known: pd.Series) -> Column:
 def ascending(levels: Sequence[str]) -> tuple[str, ...]:
     """Return levels in the order of a rating scale that contains all of them, else ()."""
     words = {level: level.strip().lower().replace(" ", "_").replace("-", "_") for level in levels}
-    for places in _SCALES:
-        ranks = [places.get(word) for word in words.values()]
-        if None not in ranks and len(set(ranks)) == len(ranks):
-            return tuple(sorted(words, key=lambda level: places[words[level]]))
-    return ()
+    able = (places for places in _SCALES if {*words.values()} <= places.keys())
+    # Synonyms have the same place.
+    scale = next((own for own in able if all_different([own[word] for word in words.values()])), {})
+    return tuple(sorted(words, key=lambda level: scale[words[level]])) if scale else ()
 
 
 def likely_target(columns: Iterable[Column]) -> str:
     """Return the only column with a typical name of a target; empty if there is none."""
-    able = [column for column in columns if column.kind in ("number", "yes_no", "word")]
-    named = [column.name for column in able if _TARGET.match(column.name)]
+    able = ("number", "yes_no", "word")
+    named = [column.name for column in columns if column.kind in able and _TARGET.match(column.name)]
     return named[0] if len(named) == 1 else ""

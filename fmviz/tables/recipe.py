@@ -12,13 +12,12 @@ import scipy.sparse as sp
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
-from fmviz.tables.cells import quoted
+from fmviz.tables.cells import counted, quoted
 from fmviz.tables.columns import MISSING, Missing, ScalingKind
 from fmviz.tables.curves import prefers_logarithm
 from fmviz.tables.encoder import TableEncoder
 from fmviz.tables.kinds import KINDS, Column, described, likely_target
 from fmviz.tables.limits import MOST_LEVELS
-from fmviz.tables.repeats import equal_rows
 from fmviz.tables.source import LIBSVM_TARGET, Reading, Source
 from fmviz.tables.target import TASKS, TargetEncoding
 
@@ -125,8 +124,8 @@ class Recipe:
         if self.group:
             return f"Rows with the same {self.group} stay on the same side of every split."
         n = groups.size - len(np.unique(groups))
-        copies = "1 row equals another one" if n == 1 else f"{n:,} rows equal another one"
-        return f"{copies} in all columns; equal rows stay on the same side of every split."
+        rows = f"{counted(n, 'row')} {'equals' if n == 1 else 'equal'} another one"
+        return f"{rows} in all columns; equal rows stay on the same side of every split."
 
     def corrected(self, choices: Iterable[Choice]) -> Recipe:
         """Return the recipe with changed choices for columns; unknown columns are ignored."""
@@ -154,6 +153,9 @@ class Recipe:
 
 # The logarithm of a target of smaller skewness is not tried.
 _SKEWED = 1.0
+
+# Equal rows are copies only if a column has more different values than this.
+_FEWEST_VALUES = 100
 
 _OPTIONAL = {
     **{"most_levels": MOST_LEVELS, "also": (), "order": (), "logarithm": False, "numbers": "line"},
@@ -185,6 +187,16 @@ def first_recipe(source: Source, columns: Iterable[Column]) -> Recipe:
     )
 
 
+def _equal_rows(table: pd.DataFrame) -> np.ndarray | None:
+    """Return a number for every row, the same for equal rows; None if no row is a copy.
+
+    In tables of a few levels, equal rows are no copies.
+    """
+    codes = np.asarray(pd.util.hash_pandas_object(table, index=False).factorize()[0])
+    copies = codes.max(initial=-1) < len(codes) - 1
+    return codes if copies and any(table[name].nunique() > _FEWEST_VALUES for name in table) else None
+
+
 def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
     """Return the number of the group of every row of a file, shape (N,), or None if all rows are separate.
 
@@ -196,7 +208,7 @@ def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
         If the column is missing, a target, or the same in all rows.
     """
     if not recipe.group:
-        return equal_rows(source.table) if recipe.distinct and source.table is not None else None
+        return _equal_rows(source.table) if recipe.distinct and source.table is not None else None
     if recipe.group not in source.columns or recipe.group in recipe.targets:
         others = [name for name in source.columns if name not in recipe.targets]
         raise ValueError(
@@ -239,13 +251,18 @@ def learned(
             "a table with one."
         )
     table = source.columns
-    for name in recipe.targets:
-        if name not in table:
-            raise ValueError(f"The target {name!r} is not a column. Choose one of the columns.")
+    if unknown := [name for name in recipe.targets if name not in table]:
+        raise ValueError(f"The target {unknown[0]!r} is not a column. Choose one of the columns.")
     described = {column.name: column for column in columns or columns_of(source)}
     alone: dict[str, Any] = {} if recipe.also else {"positive": recipe.positive, "order": recipe.order}
-    options = {"task": recipe.task, "logarithm": recipe.logarithm is True, **alone}
-    target = TargetEncoding.of_table(table, recipe.targets, described, **options)
+    target = TargetEncoding.of_table(
+        table,
+        recipe.targets,
+        described,
+        task=recipe.task,
+        logarithm=recipe.logarithm is True,
+        **alone,
+    )
     if source.table is None:
         return target, None
     y = target.encode(table)
@@ -258,8 +275,8 @@ def learned(
     if rows is not None:
         known = pd.Series(known).where(np.isin(np.arange(len(known)), rows)).to_numpy()
     others = [column for column in described.values() if column.name in features]
-    if (groups := row_groups(source, recipe)) is not None:
-        groups = groups[taken]
+    groups = row_groups(source, recipe)
+    groups = None if groups is None else groups[taken]
     number = recipe.logarithm == "auto" and target.task == "regression" and not target.parts
     if number and _logarithm_predicts(target, recipe, features[taken], others, known[taken], groups):
         target, encoder = learned(source, replace(recipe, logarithm=True), rows, described.values())

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.memory import array_bytes
-from fmviz.tables.cells import shortened
+from fmviz.tables.cells import counted, shortened
 
 LIBSVM_TARGET = "target"
 """The name of the target of a libsvm file."""
@@ -140,24 +140,26 @@ def named(columns: list[str], notes: list[str]) -> list[str]:
     names: dict[str, None] = {}
     taken = set(columns)
     numbers: defaultdict[str, Iterator[int]] = defaultdict(partial(itertools.count, 2))
-    changed: dict[str, list[str]] = {}
+    changed: defaultdict[str, list[str]] = defaultdict(list)
     for place, column in enumerate(columns, 1):
-        name = " ".join(column.split())
-        why = "no name" if not name else ""
-        if len(name) > _LONGEST_NAME:
-            why = f"a name of more than {_LONGEST_NAME} characters, which was cut"
-        name = shortened(name, _LONGEST_NAME) or f"column {place}"
+        full = " ".join(column.split())
+        name = shortened(full, _LONGEST_NAME) or f"column {place}"
+        changes = {
+            "no name": not full,
+            f"a name of more than {_LONGEST_NAME} characters, which was cut": len(full) > _LONGEST_NAME,
+            "the name of another": name in names,
+        }
         if name in names:
-            why = why or "the name of another"
             # There may be half a million columns with the same name; they are numbered.
             numbered = (f"{name} ({number})" for number in numbers[name])
             name = next(other for other in numbered if other not in names and other not in taken)
         names[name] = None
-        changed.setdefault(why, []).append(name)
+        changed[next((change for change, applies in changes.items() if applies), "")].append(name)
     changed.pop("", None)
-    for why, those in changed.items():
-        n = "1 column" if len(those) == 1 else f"{len(those):,} columns"
-        notes.append(f"{n} had {why}: see “{those[0]}”.")
+    notes += [
+        f"{counted(len(those), 'column')} had {change}: see “{those[0]}”."
+        for change, those in changed.items()
+    ]
     return list(names)
 
 
@@ -174,18 +176,16 @@ def frame_of(arrow: Any) -> pd.DataFrame:
 def _plain(column: Any) -> Any:
     """Return an Arrow column as numbers, booleans, times without a time zone, or strings; else None."""
     import pyarrow as pa
-    import pyarrow.types as of
 
-    kind, moment = column.type, pa.timestamp("us")
+    of, kind, moment = pa.types, column.type, pa.timestamp("us")
     if of.is_dictionary(kind):
         return column if kind.ordered else _plain(column.cast(kind.value_type))
-    others = (
+    plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
+    forms = (
         *((of.is_decimal, pa.float64()), (of.is_float16, pa.float64()), (of.is_string_view, pa.string())),
         *((of.is_timestamp, moment), (of.is_date, moment)),
         *((of.is_time64, pa.int64()), (of.is_duration, pa.int64()), (of.is_time32, pa.int32())),
+        *((is_plain, kind) for is_plain in plain),
     )
-    other = next((other for is_kind, other in others if is_kind(kind)), None)
-    plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
-    if other is not None:
-        return column.cast(other, safe=False)
-    return column if any(is_plain(kind) for is_plain in plain) else None
+    form = next((form for is_kind, form in forms if is_kind(kind)), None)
+    return None if form is None else column if form == kind else column.cast(form, safe=False)

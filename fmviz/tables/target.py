@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -70,12 +70,9 @@ class TargetEncoding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the target as a dictionary for JSON."""
-        reader = None if self.reader is None else self.reader.to_dict()
-        parts = [part.to_dict() for part in self.parts]
-        return {
-            **{field.name: getattr(self, field.name) for field in fields(self)},
-            "parts": parts,
-            "reader": reader,
+        return vars(self) | {
+            "parts": [part.to_dict() for part in self.parts],
+            "reader": self.reader and self.reader.to_dict(),
         }
 
     @classmethod
@@ -87,33 +84,31 @@ class TargetEncoding:
         ValueError
             If the dictionary is invalid; the message names the field.
         """
-        reader = data["reader"]
-        target = checked(
-            cls,
-            {
-                **data,
-                "parts": tuple(map(cls.from_dict, data["parts"])),
-                "reader": None if reader is None else column_from_dict(reader),
-            },
-        )
+        parts = tuple(map(cls.from_dict, data["parts"]))
+        reader = data["reader"] and column_from_dict(data["reader"])
+        target = checked(cls, {**data, "parts": parts, "reader": reader})
         target._check()
         return target
 
     def _check(self) -> None:
         """Raise ValueError if labels and parts do not match the task."""
-        fewest, most = {"binary": (2, 2), "class": (2, MOST_CLASSES), "ordinal": (2, MOST_CLASSES)}.get(
-            self.task, (0, 0)
-        )
-        if not fewest <= len(self.labels) <= most:
-            raise ValueError(f"target.labels are {len(self.labels):,}, and the task is {self.task!r}")
+        most = {"binary": 2, "class": MOST_CLASSES, "ordinal": MOST_CLASSES}.get(self.task, 0)
         allowed = {"several": "binary", "regression": "regression"}.get(self.task)
-        if any(part.parts or part.task != allowed for part in self.parts):
-            raise ValueError(f"target.parts are not those of the task {self.task!r}")
         levels = self.reader.levels if isinstance(self.reader, WordColumn) else self.labels
-        if len(levels) < MOST_CLASSES and not {*self.labels[self.others :]} <= {*levels}:
-            raise ValueError(f"target.labels are {quoted(self.labels)}, and its words {quoted(levels)}")
-        if not self.parts and self.task == "several":
-            raise ValueError("target.parts are missing")
+        faults = {
+            f"labels are {len(self.labels):,}, and the task is {self.task!r}": (
+                not min(2, most) <= len(self.labels) <= most
+            ),
+            f"parts are not those of the task {self.task!r}": any(
+                part.parts or part.task != allowed for part in self.parts
+            ),
+            f"labels are {quoted(self.labels)}, and its words {quoted(levels)}": (
+                len(levels) < MOST_CLASSES and not {*self.labels[self.others :]} <= {*levels}
+            ),
+            "parts are missing": not self.parts and self.task == "several",
+        }
+        if fault := next((fault for fault, is_so in faults.items() if is_so), ""):
+            raise ValueError(f"target.{fault}")
 
     @classmethod
     def learn(
@@ -146,12 +141,9 @@ class TargetEncoding:
             always = f"is always {words[0]!r}" if words else "has no values"
             raise ValueError(f"The target {name!r} {always}; there is nothing to predict. Choose another.")
         positive = positive if positive in words else ""
-        notes = (
-            [f"Target {name!r}: {column.note}"]
-            if column.note and column.kind in ("number", "word", "yes_no")
-            else []
-        )
-        notes += [column.asked] if column.question and column.option != "words" else []
+        noted = bool(column.note) and column.kind in ("number", "word", "yes_no")
+        notes = [f"Target {name!r}: {column.note}"] * noted
+        notes += [column.asked] * (column.question != "" and column.option != "words")
         numbers = column.numbers.read(values)
         mostly = (
             len(words) > 2
@@ -230,8 +222,15 @@ class TargetEncoding:
             notes.append(
                 f"The target {name!r} has {len(words)} distinct integers; `--task class` predicts classes."
             )
-        about: dict[str, Any] = {"logarithm": logarithm, "reader": reader, "notes": tuple(notes)}
-        return cls(name, "regression", learned.center, learned.scale, **about)
+        return cls(
+            name,
+            "regression",
+            learned.center,
+            learned.scale,
+            logarithm=logarithm,
+            reader=reader,
+            notes=tuple(notes),
+        )
 
     def for_loss(self, loss: Loss) -> TargetEncoding:
         """Return the target unscaled if the loss has a log link, otherwise itself."""
@@ -278,21 +277,18 @@ class TargetEncoding:
             return []
         words = words_of(self.reader.read(table[self.name]))
         counts = Counter(word for word in words if word not in (*self.labels, None))
-        n = counts.total()
-        rows = "row has" if n == 1 else "rows have"
-        return (
-            [f"The model does not have the class {quoted(counts)} of {self.name!r}, which {n:,} {rows}."]
-            if n
-            else []
-        )
+        rows = "1 row has" if counts.total() == 1 else f"{counts.total():,} rows have"
+        sentence = f"The model does not have the class {quoted(counts)} of {self.name!r}, which {rows}."
+        return [sentence] * bool(counts)
 
     @property
     def engine(self) -> Target:
         """The target in the form of the engine, without values."""
         kind: Any = "real" if self.task == "regression" else self.task
-        labels = self.outputs if self.parts else self.labels
-        values = np.empty((0, len(self.parts)) if self.parts else 0)
-        return Target(values, kind, np.array(labels, dtype=object) if labels else None)
+        labels = np.array(self.outputs or self.labels, dtype=object)
+        return Target(
+            np.empty((0, *labels.shape) if self.parts else 0), kind, labels if labels.size else None
+        )
 
     def decode(self, f: np.ndarray) -> np.ndarray:
         """Decode scores f, shape (N,) or (N, m), to numbers or labels."""

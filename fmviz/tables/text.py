@@ -14,7 +14,7 @@ from itertools import islice, zip_longest
 
 import pandas as pd
 
-from fmviz.tables.cells import decimal_signs, is_written_number
+from fmviz.tables.cells import counted, decimal_signs, is_written_number
 from fmviz.tables.limits import Limits
 from fmviz.tables.source import DELIMITERS, Reading, Source, named
 
@@ -27,7 +27,6 @@ _SUM = re.compile(r"(grand |sub)?-?(total|sum|summe|gesamt|average|mean|mittelwe
 _UNIT = re.compile(r"(?!(NA|NaN|nan|None|null|NULL)$)[A-Za-zµΩ°%‰/·²³^$€£]{1,12}")
 _NUMERIC = 0.9
 _UNNAMED = "The rows of {name} have more fields than its header; add a name for every column."
-_NO_VALUES = "{name} is empty. Upload a table whose first line names its columns."
 
 
 def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Limits) -> Source:
@@ -59,7 +58,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     text = re.sub(r'\A\n*"?sep=."?\n', "", text).split("\n", asked.skip)[-1]
     text = re.sub(r"\A(?:[ \t]*\n)+", "", text)
     if not text.strip():
-        raise ValueError(_NO_VALUES.format(name=name))
+        raise ValueError(f"{name} is empty. Upload a table whose first line names its columns.")
     delimiter = _delimiter(text) if asked.delimiter == "auto" else DELIMITERS[asked.delimiter]
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
@@ -72,7 +71,7 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     if header and begin < len(rows) and delimiter == " " and len(rows[begin]) == len(rows[first]) + 1:
         rows[first].insert(0, "row")
     fields = rows[first] if header else [f"column {place}" for place in range(1, len(rows[first]) + 1)]
-    columns = named([field.strip() for field in fields], notes)
+    columns = named(fields, notes)
     if len(columns) < 2:
         raise ValueError(
             f"{name} has one column, {columns[0]!r}; a target and at least one feature are needed, "
@@ -143,7 +142,7 @@ def _without_comments(text: str, delimiter: str, notes: list[str]) -> str:
 
 def _lines(n: int, where: str) -> str:
     """Return the beginning of a sentence on dropped lines."""
-    return f"1 line {where} was dropped" if n == 1 else f"{n:,} lines {where} were dropped"
+    return f"{counted(n, 'line')} {where} {'was' if n == 1 else 'were'} dropped"
 
 
 def _records(text: str, delimiter: str, name: str) -> tuple[list[list[str]], list[int]]:
@@ -193,13 +192,12 @@ def _has_header(rows: Sequence[Sequence[str]], notes: list[str]) -> bool:
     ]
     fresh = [first[place] not in {row[place] for row in body if place < len(row)} for place in words]
     named = all(fresh) and bool(fresh) if numbers else any(fresh)
-    if named or not all(is_written_number(first[place]) for place in numbers):
-        return True
-    notes.append(
+    is_row = not named and all(is_written_number(first[place]) for place in numbers)
+    notes += [
         "The first line has values and was read as a row, and the columns are numbered; `--read header=yes` "
         "reads it as column names."
-    )
-    return False
+    ] * is_row
+    return not is_row
 
 
 def _is_units(rows: Sequence[Sequence[str]]) -> bool:
@@ -263,9 +261,9 @@ def _without_sums(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 def _is_sum(cells: list[str], width: int) -> bool:
     """Return whether the cells of a row are totals or a remark."""
     cells = [cell for cell in cells if cell]
-    if len(cells) <= 1 and width > 2 and not all(map(is_written_number, cells)):
-        return True
-    return bool(cells and _SUM.fullmatch(cells[0])) and all(map(is_written_number, cells[1:]))
+    numbers = list(map(is_written_number, cells))
+    is_remark = len(cells) <= 1 and width > 2 and not all(numbers)
+    return is_remark or (bool(cells and _SUM.fullmatch(cells[0])) and all(numbers[1:]))
 
 
 def _fitting(text: str, delimiter: str, n_columns: int, notes: list[str]) -> str:
