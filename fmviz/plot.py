@@ -579,8 +579,7 @@ def _parameters(machine: Any, output: Any) -> tuple[Model, Parameters]:
     """Return the model and the parameters of one output of an estimator or a stored run."""
     if not isinstance(machine, StoredRun):
         return machine.fit_of(output)[:2]
-    parameters = store().parameters(machine.id)
-    if parameters is None:
+    if (parameters := store().parameters(machine.id)) is None:
         raise ValueError(
             f"{title_of_run(machine)} ended before its first epoch and has no parameters to draw."
         )

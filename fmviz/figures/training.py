@@ -327,8 +327,6 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
         part = (place - ends[0]) / max(ends[1] - ends[0], 1e-12)
         # On the first free text line; without a label if there is none.
         line = next((at for at, end in enumerate(lines) if end < part), None)
-        if line is not None:
-            lines[line] = part + _BREADTH * len(text)
         figure.add_shape(
             type="line",
             x0=place,
@@ -340,6 +338,7 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
             line={"color": palette.NEUTRAL, "width": 1.4, "dash": "dash"},
         )
         if line is not None:
+            lines[line] = part + _BREADTH * len(text)
             figure.add_annotation(
                 x=place,
                 y=1.0,

@@ -366,8 +366,7 @@ def flights(  # noqa: PLR0913 (the fields of a data set's TOML file)
     cut = len(tables[0])
     logarithm = np.log(frame[distance].to_numpy(np.float64) / (miles or 1.0))
     if miles is None:
-        known = logarithm[:cut]
-        logarithm = (logarithm - known.mean()) / (known.std() or 1.0)
+        logarithm = (logarithm - logarithm[:cut].mean()) / (logarithm[:cut].std() or 1.0)
     numbers = days if date == "numbers" else ()
     dates = _numbers(frame[list(numbers)].to_numpy(np.float64), numbers)
     day_columns = tuple(
@@ -391,8 +390,7 @@ def flights(  # noqa: PLR0913 (the fields of a data set's TOML file)
     if numbers:
         fields["scaling"] = (*dates["scaling"], *[None] * (len(fields["groups"]) - len(numbers)))
     if days:
-        together = frame.groupby(list(days)).ngroup().to_numpy()
-        fields |= {"group": "date", "row_groups": together[rows]}
+        fields |= {"group": "date", "row_groups": frame.groupby(list(days)).ngroup().to_numpy()[rows]}
     return fields
 
 

@@ -260,24 +260,8 @@ def read_findings(
     chosen: Name = "pairs"
     if contest is not None:
         chosen = contest.sparsest if sparsest else contest.best
-    by = (
-        None if should_stop() else (yield from described(contest, chosen, run, parameters, None, should_stop))
-    )
-    if by is not None:
-        yield by
-
-
-def described(
-    contest: Contest | None,
-    chosen: Name,
-    run: Run,
-    parameters: Parameters,
-    posterior: Posterior | None = None,
-    should_stop: Callable[[], bool] = never,
-) -> Generator[Message, None, Findings | None]:
-    """Return the findings on a run with a single output; see `described_outputs`."""
-    each = yield from described_outputs(contest, chosen, run, parameters, posterior, should_stop)
-    return each[0] if each else None
+    if not should_stop():
+        yield from (yield from described_outputs(contest, chosen, run, parameters, None, should_stop))
 
 
 def described_outputs(

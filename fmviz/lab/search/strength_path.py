@@ -182,7 +182,7 @@ def trace(
 def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
     experiment = plan.method(regularizer)
     run = Run.prepare(experiment)
-    fits = _along(plan, run) | {"random_state": [experiment.seed, 1], "should_stop": should_stop}
+    fits = _along(run) | {"random_state": [experiment.seed, 1], "should_stop": should_stop}
     points = (
         (point for _, point in walk(run.problem, plan.lambdas, **fits))
         if experiment.start == "warm"
@@ -200,7 +200,7 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
         )
 
 
-def _along(plan: PathPlan, run: Run) -> dict[str, Any]:
+def _along(run: Run) -> dict[str, Any]:
     """Return the keywords common to all paths of a plan."""
     experiment = run.experiment
     return {
@@ -219,7 +219,7 @@ def selections(
 ) -> Iterator[np.ndarray]:
     """Yield the pairs used by paths of a regularizer on halves of the rows; see `iterate_selection`."""
     run = Run.prepare(plan.method(regularizer))
-    fits = _along(plan, run)
+    fits = _along(run)
     # Warm fits follow the grid upwards from an informed start.
     warm = run.experiment.start == "warm"
     yield from iterate_selection(
@@ -314,11 +314,13 @@ def learn(
     """
     for name in plan.regularizers:
         fit = plan.method(name)
-        changes: dict[str, Any] = {
-            "solver": name_of(fit.solver),
-            "max_epochs": min(fit.max_epochs, EPOCHS[-1]),
-        }
-        fit = replace(fit, lambda_sparse=strength, start="random", **changes)
+        fit = replace(
+            fit,
+            lambda_sparse=strength,
+            start="random",
+            solver=name_of(fit.solver),
+            max_epochs=min(fit.max_epochs, EPOCHS[-1]),
+        )
         # The end replaces the next frame if its epoch has none.
         factors = [
             snapshot.parameters.P

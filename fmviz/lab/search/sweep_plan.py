@@ -114,8 +114,7 @@ class SweepPlan:
             model = get_model(settings["model"], own) if "model" in settings else None
             settings = suggested(name, model).to_dict() | settings
         cell = Experiment.from_dict(settings)
-        reason = cell.why_not()
-        if reason is not None:
+        if (reason := cell.why_not()) is not None:
             words = ", ".join(f"{name} = {value}" for name, value in settings.items())
             raise ValueError(f"{words} cannot be fitted: {reason}")
         return cell

@@ -12,7 +12,7 @@ from fmviz.engine.fit import chosen_solver, never
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.starts.informed import QUICK
-from fmviz.lab.runner import Run, prepare
+from fmviz.lab.runner import Run
 from fmviz.lab.search.averaged import can_be_sampled
 from fmviz.paths.shared_basis import search_basis_strength
 from fmviz.paths.validation import Trial, Validation, default_folds, search_strengths
@@ -100,8 +100,3 @@ def with_settings(run: Run, settings: Mapping[str, Any]) -> Run:
     """Return the run with other strengths and other fit settings."""
     strengths = {name: value for name, value in settings.items() if name in STRENGTHS}
     return replace(run, experiment=replace(run.experiment, **settings), problem=run.problem.at(**strengths))
-
-
-def on_all_rows(run: Run) -> Run:
-    """Return the run on all rows of its data, without held-out rows."""
-    return prepare(run.dataset, replace(run.experiment, validation=0.0), np.arange(len(run.dataset.y)))

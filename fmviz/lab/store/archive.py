@@ -45,8 +45,7 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
         If a run is unknown or damaged.
     """
     exported = store.get_many(runs)
-    missing = set(runs) - {run.id for run in exported}
-    if missing:
+    if missing := set(runs) - {run.id for run in exported}:
         raise ValueError(f"Unknown run {min(missing)!r}.")
     for run in exported:
         if run.status == BROKEN:
@@ -60,8 +59,7 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
             data |= {"id": run.id, "created": run.created, "updated": run.updated, "epoch": run.epoch}
             data |= {"experiment": run.settings, "versions": run.versions, "trace": store.trace(run.id)}
             archive.writestr(f"{run.id}.json", json.dumps(data))
-            rows = store.database.read("SELECT data FROM parameters WHERE run = ?", (run.id,))
-            if rows:
+            if rows := store.database.read("SELECT data FROM parameters WHERE run = ?", (run.id,)):
                 archive.writestr(f"{run.id}.npz", rows[0]["data"], zipfile.ZIP_STORED)
     return buffer.getvalue()
 
