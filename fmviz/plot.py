@@ -337,8 +337,7 @@ def selection(frequencies: pd.DataFrame, at: float | None = None, *, truth: Any 
     >>> fmviz.plot.selection(table, truth=W).data[0].z.shape
     (20, 20)
     """
-    names = getattr(frequencies, "attrs", {}).get("names")
-    if not names or not len(frequencies):
+    if not (names := getattr(frequencies, "attrs", {}).get("names")) or not len(frequencies):
         raise ValueError(
             "frequencies must be a table by fmviz.selection_frequencies with at least one selected pair; "
             "pass one for smaller strengths."
@@ -346,10 +345,12 @@ def selection(frequencies: pd.DataFrame, at: float | None = None, *, truth: Any 
     strengths = frequencies.columns.to_numpy(dtype=float)
     chosen = strengths[strengths.size // 2 if at is None else np.abs(strengths - at).argmin()]
     truth = None if truth is None else finite_matrix("truth", truth)
-    matrix = pairs.frequency_matrix(frequencies[chosen], names)
-    strip = pairs.frequency_strip(frequencies, names, truth=truth)
+    parts = (
+        pairs.frequency_matrix(frequencies[chosen], names),
+        pairs.frequency_strip(frequencies, names, truth=truth),
+    )
     figure = make_subplots(1, 2, subplot_titles=(f"At λ = {chosen:.4g}", "Along λ"), horizontal_spacing=0.2)
-    for place, part in enumerate((matrix, strip), 1):
+    for place, part in enumerate(parts, 1):
         figure.add_trace(part.data[0], 1, place)
         figure.update_xaxes(part.layout.xaxis, col=place)
         figure.update_yaxes(part.layout.yaxis, col=place)

@@ -169,9 +169,8 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
             f"  {row['sentence']}" + " (within chance)" * (not row["stands_out"])
             for row in part["mains"][:_PRINTED]
         ]
-        joint = [f"  {row['sentence']}" for row in part["pairs"]]
         lines += [f"Columns by their individual effect on predictions{of}:", *mains, ""]
-        lines += [part["message"], *joint, ""]
+        lines += [part["message"], *(f"  {row['sentence']}" for row in part["pairs"]), ""]
     if content["candidates"]:
         lines += [f"Sparse pairs, fitted to {data['training_rows']:,} rows:", *machine, ""]
     each = pairs.groupby("output", sort=False) if outputs > 1 else pairs

@@ -118,9 +118,8 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
                 customdata=rows["interactions"],
                 hovertemplate="%{fullData.name}: %{x:.4g}<br>%{customdata:,} interactions<extra></extra>",
             )
-        spans = rows[["λ", "strongest"]].assign(gap=np.nan).to_numpy().ravel()
         figure.add_scatter(
-            x=spans,
+            x=rows[["λ", "strongest"]].assign(gap=np.nan).to_numpy().ravel(),
             y=np.repeat(y, 3),
             name=f"{rows['label'].iloc[0]}, λ",
             mode="lines+markers",

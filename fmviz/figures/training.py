@@ -196,10 +196,9 @@ def uses(
     true_interactions, true_features
         The true numbers, for interactions by column.
     """
-    known = true_interactions or {}
     kinds = (counts or {"used_interactions": "interactions"}).items()
     curves = [
-        Curve(column, name, color, known.get(column))
+        Curve(column, name, color, (true_interactions or {}).get(column))
         for (column, name), color in zip(kinds, itertools.cycle((ORANGE, PURPLE, GREEN)), strict=False)
     ]
     curves.append(Curve("used_features", "features", BLUE, true_features))
@@ -373,11 +372,10 @@ def confusion(counts: np.ndarray, labels: Sequence[str]) -> go.Figure:
     -------
     plotly Figure
     """
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     names = list(labels)
     figure = go.Figure(
         go.Heatmap(
-            z=share,
+            z=counts / np.maximum(counts.sum(axis=1, keepdims=True), 1),
             x=names,
             y=names,
             customdata=counts,
@@ -434,12 +432,11 @@ def residuals(
     edges = np.linspace(low, high, _BINS + 1)
     width = edges[1] - edges[0]
     inside = np.clip(signed, low + 0.5 * width, high - 0.5 * width)
-    middle = 0.5 * (edges[:-1] + edges[1:])
     figure = go.Figure()
     for name, mask in groups.items():
         counts, _ = np.histogram(inside[mask], edges)
         figure.add_bar(
-            x=middle,
+            x=0.5 * (edges[:-1] + edges[1:]),
             y=counts,
             name=f"{name} ({int(mask.sum()):,})",
             marker={"color": _ROWS[name], "line": {"width": 0}},

@@ -276,8 +276,7 @@ class Run:
         """Return the solution at the next weaker strength of the grid, like `fmviz.paths.walk`."""
         strength, problem, experiment = self.problem.lambda_sparse, self.problem, self.experiment
         first = weakest(problem)
-        below = [other for other in grid(first, max(first, strength)) if other < strength]
-        if not below:
+        if not (below := [other for other in grid(first, max(first, strength)) if other < strength]):
             return path_start(problem, experiment.init_scale, np.random.default_rng([experiment.seed, 1]))
         own = replace(experiment, lambda_sparse=below[-1], changes=())
         before = replace(

@@ -123,14 +123,13 @@ def iterate_path(  # noqa: PLR0913 (keywords as those of the estimators)
     for order in orders:
         one_of("orders", order, ORDERS)
     held_out = None if validation is None else problem.on_rows(*validation)
-    rng = np.random.default_rng(random_state)
     kind, first = ("random", start) if isinstance(start, Parameters) else (start, None)
     fit = fit_from(
         kind,
         problem,
         path_solver(problem, solver),
         finite_number("init_scale", init_scale, low=0),
-        rng,
+        np.random.default_rng(random_state),
         start=first,
         at_any_strength=True,
     )

@@ -93,15 +93,19 @@ class ThreadPool:
         when, _, task = min(due, default=(math.inf, 0, self._watch))
         return when, task
 
+    def _take(self) -> Slice:
+        self._taken, (_, task) = time.monotonic(), self._first()
+        self._slices[task] = math.inf, self._slices[task][1]
+        return task
+
     def _work(self, spare: bool = False) -> None:
         while not self._closed.is_set():
             with self._changed:
-                due, task = self._first()
-                wait = due - time.monotonic()
+                wait = self._first()[0] - time.monotonic()
                 if wait > 0.0:
                     self._changed.wait(None if wait == math.inf else wait)
                     continue
-                self._taken, self._slices[task] = time.monotonic(), (math.inf, self._slices[task][1])
+                task = self._take()
             task()
             if spare:
                 break

@@ -66,8 +66,7 @@ class Files:
 
     def why_not(self) -> str | None:
         """Return the missing files with instructions to obtain them, or None."""
-        missing = [name for name in self.names if self.find(name) is None]
-        if not missing:
+        if not (missing := [name for name in self.names if self.find(name) is None]):
             return None
         if not self.folder:
             return self.remedy
@@ -81,8 +80,7 @@ class Files:
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:
         """Yield the path of a file, and raise its read errors as ValueError with the remedy."""
-        path = self.find(name)
-        if path is None:
+        if (path := self.find(name)) is None:
             raise ValueError(self.why_not())
         try:
             yield path

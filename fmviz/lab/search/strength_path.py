@@ -242,9 +242,10 @@ def fit_words(fit: Any) -> str:
 
 def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
     """Return one row per fit: ``regularizer``, ``label``, ``lambda_sparse``, and the results."""
-    penalties = [fit.experiment.regularizer for fit in fits]
     rows = [
-        {"regularizer": p.name, "label": p.label, **f.values} for p, f in zip(penalties, fits, strict=True)
+        {"regularizer": penalty.name, "label": penalty.label, **fit.values}
+        for fit in fits
+        for penalty in [fit.experiment.regularizer]
     ]
     return pd.DataFrame(
         sorted(rows, key=lambda row: (METHODS.index(row["regularizer"]), row["lambda_sparse"]))
@@ -253,8 +254,11 @@ def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
 
 def metrics_in(table: pd.DataFrame) -> dict[str, Metric]:
     """Return the metrics in a table, the primary one first."""
-    known = {name: metric for name, metric in COLUMNS.items() if metric.function and name in table}
-    return {name: metric for name, metric in known.items() if table[name].notna().any()}
+    return {
+        name: metric
+        for name, metric in COLUMNS.items()
+        if metric.function and name in table and table[name].notna().any()
+    }
 
 
 def path_program(plan: PathPlan, seeds: Sequence[int] = ()) -> str:

@@ -121,16 +121,19 @@ class SweepPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a dictionary, in the layout of a file."""
-        tables = {
-            "title": self.title,
-            "suggested": self.suggested,
-            "base": self.base,
-            "dataset": self.datasets,
-            "method": self.methods,
-            "grid": self.grid,
-            "seeds": self.seeds,
-        }
-        return dict(plain(tables))
+        return dict(
+            plain(
+                {
+                    "title": self.title,
+                    "suggested": self.suggested,
+                    "base": self.base,
+                    "dataset": self.datasets,
+                    "method": self.methods,
+                    "grid": self.grid,
+                    "seeds": self.seeds,
+                }
+            )
+        )
 
     def to_json(self) -> str:
         """Return the plan as JSON."""

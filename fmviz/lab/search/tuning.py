@@ -55,8 +55,7 @@ def tuned(
     rng = np.random.default_rng([experiment.seed, 2])
     y, together = problem.y, problem.model.multi_output
     classes = problem.loss.task == "binary" or (together and problem.target.kind != "real")
-    first = y if y.ndim == 1 else y[:, 0]
-    folds = default_folds(first, classes and y.ndim == 1, rng, prepared.row_groups[0])
+    folds = default_folds(y if y.ndim == 1 else y[:, 0], classes and y.ndim == 1, rng, prepared.row_groups[0])
     size: dict[str, Any] = {}
     if can_be_sampled(problem):
         size = {"count": 8, "patience": 3}
@@ -72,12 +71,11 @@ def tuned(
         basis = yield from search_basis_strength(problem, folds, rng, solver=solver, should_stop=should_stop)
         strengths = {"lambda_w": basis.best.lambda_w, "lambda_sparse": basis.best.lambda_sparse}
         return _rounded(strengths) | suited, basis
-    chosen = "auto" if experiment.solver == "auto" else solver
     search = yield from search_strengths(
         problem,
         folds,
         rng,
-        solver=chosen,
+        solver="auto" if experiment.solver == "auto" else solver,
         one_se=sparsest,
         groups=prepared.dataset.groups,
         should_stop=should_stop,
