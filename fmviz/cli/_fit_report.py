@@ -209,18 +209,21 @@ def html(fit: Fit, content: Mapping[str, Any]) -> str:
     notes = _notes(fit)
     if content["search"] is not None:
         notes.append(content["search"]["message"])
-    outcome = Outcome(
-        title_of_settings(experiment.to_dict() | {"dataset": data["name"]}, fit.last.end.epoch, heading=True),
-        experiment,
-        fit.last.run.problem.model,
-        f"Target: {data['target']} ({data['task']}). {content['result']['message']}",
-        fit.last.history,
-        fit.last.end.parameters,
-        fit.last.run.dataset,
-        notes,
-        source,
-        {name.replace("_", " "): data[name] for name in ("training_rows", "dropped_rows", "hash")},
-        content["settings"],
-        findings=fit.findings,
+    return page(
+        Outcome(
+            title_of_settings(
+                experiment.to_dict() | {"dataset": data["name"]}, fit.last.end.epoch, heading=True
+            ),
+            experiment,
+            fit.last.run.problem.model,
+            f"Target: {data['target']} ({data['task']}). {content['result']['message']}",
+            fit.last.history,
+            fit.last.end.parameters,
+            fit.last.run.dataset,
+            notes,
+            source,
+            {name.replace("_", " "): data[name] for name in ("training_rows", "dropped_rows", "hash")},
+            content["settings"],
+            findings=fit.findings,
+        )
     )
-    return page(outcome)

@@ -20,8 +20,14 @@ _CLEAR = "rgba(0,0,0,0)"
 
 def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> dict[str, Any]:
     x, y = np.round(points, 4).T
-    line = {"color": color, "width": width, "dash": dash}
-    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "line": {"color": color, "width": width, "dash": dash},
+        "hoverinfo": "skip",
+    }
 
 
 def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
@@ -99,14 +105,13 @@ def plane(
     if lattice is not None:
         # Transparent and without labels, but still clickable.
         grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
-        clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
-        traces.append({**clicks, "name": "click"})
-    span = REACH * 1.06
+        click = {"type": "scattergl", "opacity": 0, "hoverinfo": "none", "name": "click"}
+        traces.append(_dots(grid, {"size": 12}) | click)
     axis = {
         "automargin": False,
         "showticklabels": lattice is not None,
         "tickfont": {"size": 11},
-        "range": [-span, span],
+        "range": [-1.06 * REACH, 1.06 * REACH],
         "constrain": "domain",
         "zeroline": True,
         "zerolinewidth": 1.5,

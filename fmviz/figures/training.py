@@ -253,7 +253,7 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
         drawn = [curve for curve in plot.curves if curve.column in history]
         for curve in drawn:
             y = history[curve.column].to_numpy()
-            line = go.Scatter(
+            figure.add_scatter(
                 x=history[x].to_numpy(),
                 y=y,
                 name=curve.name,
@@ -263,8 +263,9 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
                 hovertemplate="%{y:,d}" if y.dtype.kind == "i" else "%{y:.5g}",
                 # The certificate is not computed after every epoch.
                 connectgaps=curve.column == CERTIFICATE.name,
+                row=row,
+                col=1,
             )
-            figure.add_trace(line, row=row, col=1)
             if curve.level is not None:
                 figure.add_trace(
                     go.Scatter(

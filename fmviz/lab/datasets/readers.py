@@ -496,5 +496,9 @@ def _decades(numbers: Sequence[int | None], attribute: str) -> Block:
 def _identity(group: str, names: Sequence[str]) -> Block:
     from fmviz.tables.columns import WordColumn
 
-    columns = (WordColumn(name=group, levels=tuple(names)),)
-    return Block(sp.eye_array(len(names), format="csr"), tuple(names), (group,) * len(names), columns)
+    return Block(
+        sp.eye_array(len(names), format="csr"),
+        tuple(names),
+        (group,) * len(names),
+        (WordColumn(name=group, levels=tuple(names)),),
+    )

@@ -132,9 +132,13 @@ class Findings:
         records = []
         for a, b in pairs[["a", "b"]].head(_DESCRIBED).to_numpy():
             contrast = self.effects.contrast(a, b)
-            means = *contrast.means, contrast.of_counted, *contrast.counted
-            numbers = contrast.effect, *(contrast.interval or (np.nan, np.nan)), *means
-            records.append((*numbers, self.effects.sentence_of(contrast)))
+            records.append(
+                (
+                    *(contrast.effect, *(contrast.interval or (np.nan, np.nan)), *contrast.means),
+                    *(contrast.of_counted, *contrast.counted),
+                    self.effects.sentence_of(contrast),
+                )
+            )
         return pairs.join(pd.DataFrame(records, columns=_DIFFERENCE)).fillna({"sentence": ""})
 
     def _tested(self, keys: Iterator[tuple[int, ...]]) -> pd.DataFrame:

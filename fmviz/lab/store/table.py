@@ -134,7 +134,6 @@ def numbers(
     elif machine.orders != (2,):
         pairs = "sets of features, of every order, that share a column of P in which all are non-zero"
     sweeps = "Sweeps over all parameters." if machine.factorised else "Steps of all parameters at once."
-    spent = "Solver time, without evaluation and drawing."
     return [
         ("Epoch", f"{int(last['epoch']):,}", sweeps, ""),
         ("Objective", cell(float(last["objective"])), "Sum of loss and penalties, which is minimised.", ""),
@@ -152,7 +151,12 @@ def numbers(
             else [("Bases", f"{last['used_bases']:,}", "Non-zero rows of V.", "")]
         ),
         _certificate(history, machine, ended),
-        ("Solver time", f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms", spent, ""),
+        (
+            "Solver time",
+            f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms",
+            "Solver time, without evaluation and drawing.",
+            "",
+        ),
     ]
 
 
