@@ -337,8 +337,7 @@ def _fit(
     if source is not None and run.problem.model.plain and len(run.dataset.columns) > 1:
         if contest is None and run.problem.n_machines is None:
             contest = finished(contest_of(run), lambda step: progress.tell(step.message))
-        each = described_outputs(contest, last.chosen, run, last.end.parameters, last.posterior)
-        findings = finished(each)
+        findings = finished(described_outputs(contest, last.chosen, run, last.end.parameters, last.posterior))
     progress.clear()
     encoded = None if encoding is None else encoding("")
     if encoded is not None:

@@ -133,8 +133,10 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
         )
     axis = metric_axis(metric, table[["value", "refitted"]].to_numpy().ravel())
     figure.update_xaxes(axis | {"title": None, "showgrid": True}, row=1, col=1)
-    marks = exponents(table["λ"])
-    figure.update_xaxes(type="log", dtick=1, exponentformat=marks, showgrid=True, row=1, col=2)
-    ends = [len(labels) - 0.5, -0.5]
-    figure.update_yaxes(tickvals=[*range(len(labels))], ticktext=labels, range=ends, showgrid=False)
+    figure.update_xaxes(
+        type="log", dtick=1, exponentformat=exponents(table["λ"]), showgrid=True, row=1, col=2
+    )
+    figure.update_yaxes(
+        tickvals=[*range(len(labels))], ticktext=labels, range=[len(labels) - 0.5, -0.5], showgrid=False
+    )
     return finish(figure, height, 8, showlegend=False, hovermode="closest")

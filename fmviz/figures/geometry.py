@@ -90,11 +90,10 @@ def plane(
         gaps = np.pad(mine, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan)
         lines = _line(gaps.reshape(-1, 2), shade, 1.0)
         traces.append({**lines, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
-        ends = np.unique(np.round(mine[:, -1], 4), axis=0)
         width = 0 if code == 0 else 2
         size = scale * (4 if code == 0 else 9)
         marker = {"color": shade, "symbol": symbol, "size": size, "line": {"width": width, "color": shade}}
-        traces.append({**_dots(ends, marker), "name": f"ends {code}"})
+        traces.append({**_dots(np.unique(np.round(mine[:, -1], 4), axis=0), marker), "name": f"ends {code}"})
     ring = {"symbol": "circle-open", "size": 4 + 10 * scale, "color": color, "line": {"width": 3}}
     disc = {"symbol": "circle", "size": 4 + 8 * scale, "color": color, "line": {"width": 2, "color": "white"}}
     traces += [

@@ -209,8 +209,9 @@ class Run:
             return self
         if (kept := self.validation) is not None:
             kept = kept[0], self.dataset.target_of(kept[1]).outputs[c].values
-        data, problem = self.dataset.of_output(c), self.problem.machines[c]
-        return replace(self, dataset=data, problem=problem, validation=kept)
+        return replace(
+            self, dataset=self.dataset.of_output(c), problem=self.problem.machines[c], validation=kept
+        )
 
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
         """Train, and yield snapshots with metrics by `measure`.
@@ -241,13 +242,14 @@ class Run:
 
     def _measured_snapshot(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot with its metrics, and a note if a converged fit has no interactions."""
-        figures = {**snapshot.metrics, **self.measure(snapshot.parameters)}
         status = snapshot.status
         if status is not None and status.converged:
             problem = self.problem.at(**self.schedule.after(snapshot.epoch))
             if (why := why_empty(problem, snapshot.parameters)) is not None:
                 status = replace(status, message=f"{status.message} {why}")
-        return replace(snapshot, metrics=figures, status=status)
+        return replace(
+            snapshot, metrics={**snapshot.metrics, **self.measure(snapshot.parameters)}, status=status
+        )
 
     def stream(
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any

@@ -277,11 +277,6 @@ def regularization_path(  # noqa: PLR0913 (keywords as those of the estimators)
         init_scale = known.init_scale if start == "informed" else _INIT_SCALE
     if fall is None:
         fall = FALL if start == "informed" else 0.0
-    budget = Budget(
-        epochs=whole_number("max_iter", max_iter, 1),
-        tol=finite_number("tol", tol, low=0),
-        fall=finite_number("fall", fall, low=0),
-    )
     fits = [
         *iterate_path(
             described,
@@ -289,7 +284,11 @@ def regularization_path(  # noqa: PLR0913 (keywords as those of the estimators)
             orders=(onwards(described),) if orders is None else orders,
             start=start,
             solver=solver,
-            budget=budget,
+            budget=Budget(
+                epochs=whole_number("max_iter", max_iter, 1),
+                tol=finite_number("tol", tol, low=0),
+                fall=finite_number("fall", fall, low=0),
+            ),
             init_scale=init_scale,
             random_state=random_state,
             validation=validation,

@@ -304,8 +304,14 @@ def described_outputs(
         effects = effects_of(own, single if machine is None else machine.machines[c])
         f = None if alone is None else alone[c]
         by = Findings.of(effects, own.problem, f, own.row_groups[0], own.experiment.seed)
-        output = run.dataset.outputs[c] if run.dataset.outputs else ""
-        findings.append(replace(by, candidates=candidates, message=message, output=output))
+        findings.append(
+            replace(
+                by,
+                candidates=candidates,
+                message=message,
+                output=run.dataset.outputs[c] if run.dataset.outputs else "",
+            )
+        )
     return findings
 
 

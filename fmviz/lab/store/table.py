@@ -269,11 +269,13 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
     """Replace names and values in a table by `differing` with their labels."""
-    rows = [
-        [name_of(what), *(label_of(what, text) for text in texts)]
-        for what, *texts in table.itertuples(index=False)
-    ]
-    return pd.DataFrame(rows, columns=table.columns)
+    return pd.DataFrame(
+        [
+            [name_of(what), *(label_of(what, text) for text in texts)]
+            for what, *texts in table.itertuples(index=False)
+        ],
+        columns=table.columns,
+    )
 
 
 def _texts(values: Sequence[Any], folded: bool) -> str:

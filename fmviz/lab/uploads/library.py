@@ -253,8 +253,9 @@ def profile(
         try:
             content = _file(file).read_bytes() if data is None else data
         except OSError:
-            message = "The file of this data set is no longer on this computer. Upload it again."
-            raise ValueError(message) from None
+            raise ValueError(
+                "The file of this data set is no longer on this computer. Upload it again."
+            ) from None
         return Profile(*describe_confined(content, reading, should_stop))
 
     return _profiles.get((file, reading), read)
