@@ -279,11 +279,6 @@ def _page(x: Any) -> str:
             [picture],
             tables=[("The fits", [point.record() for point in getattr(x, "points", x)])],
         )
-    settings = {
-        name: value
-        for name, value in vars(machine).items()
-        if value is not None and (name in machine.get_params(deep=False) or name.startswith("lambda_"))
-    }
     orders = [*getattr(machine, "used_interactions_", [None])]
     tables = [
         (
@@ -302,7 +297,14 @@ def _page(x: Any) -> str:
         ],
         [picture],
         tables=tables,
-        settings=listed_settings(settings),
+        settings=listed_settings(
+            {
+                name: value
+                for name, value in vars(machine).items()
+                if value is not None
+                and (name in machine.get_params(deep=False) or name.startswith("lambda_"))
+            }
+        ),
     )
 
 

@@ -337,8 +337,7 @@ def selection(frequencies: pd.DataFrame, at: float | None = None, *, truth: Any 
     >>> fmviz.plot.selection(table, truth=W).data[0].z.shape
     (20, 20)
     """
-    names = getattr(frequencies, "attrs", {}).get("names")
-    if not names or not len(frequencies):
+    if not (names := getattr(frequencies, "attrs", {}).get("names")) or not len(frequencies):
         raise ValueError(
             "frequencies must be a table by fmviz.selection_frequencies with at least one selected pair; "
             "pass one for smaller strengths."
@@ -346,10 +345,12 @@ def selection(frequencies: pd.DataFrame, at: float | None = None, *, truth: Any 
     strengths = frequencies.columns.to_numpy(dtype=float)
     chosen = strengths[strengths.size // 2 if at is None else np.abs(strengths - at).argmin()]
     truth = None if truth is None else finite_matrix("truth", truth)
-    matrix = pairs.frequency_matrix(frequencies[chosen], names)
-    strip = pairs.frequency_strip(frequencies, names, truth=truth)
+    parts = (
+        pairs.frequency_matrix(frequencies[chosen], names),
+        pairs.frequency_strip(frequencies, names, truth=truth),
+    )
     figure = make_subplots(1, 2, subplot_titles=(f"At λ = {chosen:.4g}", "Along λ"), horizontal_spacing=0.2)
-    for place, part in enumerate((matrix, strip), 1):
+    for place, part in enumerate(parts, 1):
         figure.add_trace(part.data[0], 1, place)
         figure.update_xaxes(part.layout.xaxis, col=place)
         figure.update_yaxes(part.layout.yaxis, col=place)
@@ -579,8 +580,7 @@ def _parameters(machine: Any, output: Any) -> tuple[Model, Parameters]:
     """Return the model and the parameters of one output of an estimator or a stored run."""
     if not isinstance(machine, StoredRun):
         return machine.fit_of(output)[:2]
-    parameters = store().parameters(machine.id)
-    if parameters is None:
+    if (parameters := store().parameters(machine.id)) is None:
         raise ValueError(
             f"{title_of_run(machine)} ended before its first epoch and has no parameters to draw."
         )

@@ -526,28 +526,22 @@ class ShownFindings(Findings):
 def _drawn(findings: Findings) -> dict[str, Any]:
     """Return the largest columns and the pairs beyond chance, with the pictures of the page."""
     effects = findings.effects
-    mains = [
-        {
-            "sentence": row.sentence,
-            "stands_out": row.stands_out,
-            **_main(effects, row.column),
-        }
-        for row in findings.columns.head(_COLUMNS).itertuples()
-    ]
-    pairs = [
-        {
-            "name": f"{row.first} × {row.second}",
-            "sentence": row.sentence,
-            "picture": _surface(effects.surface(row.a, row.b), effects.unit),
-        }
-        for row in findings.named.head(_COLUMNS).itertuples()
-    ]
     return {
         "output": findings.output,
         "words": [findings.message, *findings.sentences],
         "unit": effects.unit,
-        "mains": mains,
-        "pairs": pairs,
+        "mains": [
+            {"sentence": row.sentence, "stands_out": row.stands_out, **_main(effects, row.column)}
+            for row in findings.columns.head(_COLUMNS).itertuples()
+        ],
+        "pairs": [
+            {
+                "name": f"{row.first} × {row.second}",
+                "sentence": row.sentence,
+                "picture": _surface(effects.surface(row.a, row.b), effects.unit),
+            }
+            for row in findings.named.head(_COLUMNS).itertuples()
+        ],
         "candidates": findings.candidates.to_dict("records"),
     }
 

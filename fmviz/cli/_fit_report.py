@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,9 @@ from fmviz.figures.tabular import defused
 from fmviz.lab.interpretation.reading import pair_table
 from fmviz.lab.runs.program import program, with_header
 from fmviz.lab.runs.provenance import array_hash, versions
-from fmviz.lab.search.findings import described_outputs
 from fmviz.lab.store.table import title_of_settings
 from fmviz.lab.values import plain
 from fmviz.metrics import COLUMNS, in_units
-from fmviz.paths.validation import finished
 from fmviz.report import Outcome, file_notes
 from fmviz.report import html as page
 from fmviz.typography import cell
@@ -28,7 +25,6 @@ from fmviz.typography import cell
 if TYPE_CHECKING:
     from fmviz.cli.fit import Fit
     from fmviz.lab.datasets import Dataset
-    from fmviz.lab.search.findings import Findings
 
 _PRINTED = 10
 
@@ -40,7 +36,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     pairs = pair_table(prepared.problem.model, parameters, dataset, top)
     assert end.status is not None, "the fit has ended"
     scale = encoded.target.scale if encoded is not None else 1.0
-    findings, candidates = _findings(fit), () if contest is None else contest.errors
+    findings, candidates = fit.findings, () if contest is None else contest.errors
     columns = [by.to_dict() for by in findings]
     settings = {k: v for k, v in experiment.to_dict().items() if fit.source is None or k != "dataset"}
     content = {
@@ -85,20 +81,8 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     return content, pairs
 
 
-@cache
-def _findings(fit: Fit) -> list[Findings]:
-    """Return the findings on every output; none if the model has no effects of columns."""
-    last, run = fit.last, fit.last.run
-    if fit.by_columns is not None:
-        return [fit.by_columns]
-    if fit.source is None or not run.problem.model.plain or len(run.dataset.columns) < 2:
-        return []
-    return finished(described_outputs(last.contest, last.chosen, run, last.end.parameters, last.posterior))
-
-
 def _notes(fit: Fit) -> list[str]:
-    encoded = fit.encoded
-    if encoded is None:
+    if (encoded := fit.encoded) is None:
         return []
     target = encoded.target
     notes = file_notes(encoded, fit.source)
@@ -185,9 +169,8 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
             f"  {row['sentence']}" + " (within chance)" * (not row["stands_out"])
             for row in part["mains"][:_PRINTED]
         ]
-        joint = [f"  {row['sentence']}" for row in part["pairs"]]
         lines += [f"Columns by their individual effect on predictions{of}:", *mains, ""]
-        lines += [part["message"], *joint, ""]
+        lines += [part["message"], *(f"  {row['sentence']}" for row in part["pairs"]), ""]
     if content["candidates"]:
         lines += [f"Sparse pairs, fitted to {data['training_rows']:,} rows:", *machine, ""]
     each = pairs.groupby("output", sort=False) if outputs > 1 else pairs
@@ -226,18 +209,21 @@ def html(fit: Fit, content: Mapping[str, Any]) -> str:
     notes = _notes(fit)
     if content["search"] is not None:
         notes.append(content["search"]["message"])
-    outcome = Outcome(
-        title_of_settings(experiment.to_dict() | {"dataset": data["name"]}, fit.last.end.epoch, heading=True),
-        experiment,
-        fit.last.run.problem.model,
-        f"Target: {data['target']} ({data['task']}). {content['result']['message']}",
-        fit.last.history,
-        fit.last.end.parameters,
-        fit.last.run.dataset,
-        notes,
-        source,
-        {name.replace("_", " "): data[name] for name in ("training_rows", "dropped_rows", "hash")},
-        content["settings"],
-        findings=_findings(fit),
+    return page(
+        Outcome(
+            title_of_settings(
+                experiment.to_dict() | {"dataset": data["name"]}, fit.last.end.epoch, heading=True
+            ),
+            experiment,
+            fit.last.run.problem.model,
+            f"Target: {data['target']} ({data['task']}). {content['result']['message']}",
+            fit.last.history,
+            fit.last.end.parameters,
+            fit.last.run.dataset,
+            notes,
+            source,
+            {name.replace("_", " "): data[name] for name in ("training_rows", "dropped_rows", "hash")},
+            content["settings"],
+            findings=fit.findings,
+        )
     )
-    return page(outcome)

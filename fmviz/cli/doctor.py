@@ -59,8 +59,7 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool | None]]:
             said = " ".join(str(store.database.read("PRAGMA integrity_check(3)")[0][0]).split())
             store.close()
             advice = f", {len(damaged):,} damaged; fmviz runs salvage NEW saves the others" if damaged else ""
-            words = f"{path}: {runs:,} runs{advice}, integrity: {said}"
-            yield "store", words, said == "ok" and not damaged
+            yield "store", f"{path}: {runs:,} runs{advice}, integrity: {said}", said == "ok" and not damaged
         except StoreError as error:
             yield "store", str(error), False
     P = [[3.0], [2.0]]

@@ -206,8 +206,8 @@ class Fit:
         The result of the search for strengths or a number of interactions.
     command : str
         The command line.
-    by_columns : Findings or None
-        The column effects.
+    findings : sequence of Findings
+        The effects of columns in every output; none if the model has no such effects.
     """
 
     last: FirstFit
@@ -216,7 +216,7 @@ class Fit:
     source: Source | None
     search: dict[str, Any] | None
     command: str
-    by_columns: Findings | None = None
+    findings: Sequence[Findings] = ()
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -318,7 +318,7 @@ def _fit(
 ) -> Fit:
     """Fit, show the progress, and interpret the result by columns."""
     from fmviz.lab.search.contest import contest_of
-    from fmviz.lab.search.findings import described
+    from fmviz.lab.search.findings import described_outputs
     from fmviz.lab.search.first_fit import FirstFit, first_fit
     from fmviz.paths.validation import finished
 
@@ -330,19 +330,20 @@ def _fit(
         progress.tell(step.message)
         if isinstance(step, FirstFit):
             last = step
-    search, contest, reading = dict(last.search), last.contest, None
+    search, contest, run = dict(last.search), last.contest, last.run
     if contest is not None:
         search["message"] += f" {last.message}"
-    has_pairs = prepared.problem.n_machines is None and prepared.problem.model.plain
-    if source is not None and has_pairs and len(prepared.dataset.columns) > 1:
-        contest = contest or finished(contest_of(last.run), lambda step: progress.tell(step.message))
-        reading = finished(described(contest, last.chosen, last.run, last.end.parameters, last.posterior))
+    findings: list[Findings] = []
+    if source is not None and run.problem.model.plain and len(run.dataset.columns) > 1:
+        if contest is None and run.problem.n_machines is None:
+            contest = finished(contest_of(run), lambda step: progress.tell(step.message))
+        findings = finished(described_outputs(contest, last.chosen, run, last.end.parameters, last.posterior))
     progress.clear()
     encoded = None if encoding is None else encoding("")
     if encoded is not None:
         encoded = replace(encoded, target=encoded.target.for_loss(prepared.problem.loss))
     command = f"fmviz {shlex.join(arguments.given)}"
-    return Fit(last, encoded, encoding, source, search or None, command, reading)
+    return Fit(last, encoded, encoding, source, search or None, command, findings)
 
 
 def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[str, Any]:

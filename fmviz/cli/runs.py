@@ -18,6 +18,11 @@ HELP = "list, show, export, import, delete, back up and salvage stored runs"
 
 # The printed columns of `runs_table`; --json has all.
 _SHOWN = ("run", "status", "epochs", "objective", "interactions", "metric")
+# The fields of a run in JSON, followed by its trace.
+_RECORDED = (
+    *("id", "created", "updated", "status", "message", "details", "origin", "title", "digest"),
+    *("data_hash", "epoch", "seconds", "sweep", "settings", "versions", "last"),
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -72,15 +77,15 @@ def _show(arguments: argparse.Namespace, store: RunStore) -> int:
 
     run = store.get(arguments.id)
     if arguments.json:
-        names = ("id", "created", "updated", "status", "message", "details", "origin", "title", "digest")
-        record = {name: getattr(run, name) for name in (*names, "data_hash", "epoch", "seconds", "sweep")}
-        record |= {"settings": run.settings, "versions": run.versions, "last": run.last}
-        print_json(record | {"trace": store.trace(run.id)})
+        print_json({**{name: getattr(run, name) for name in _RECORDED}, "trace": store.trace(run.id)})
         return 0
     print(f"{title_of_run(run)}\n{run.id}, from {run.origin}. {run.message}")
     shown = ("objective", "used_features", "used_interactions", "certificate")
-    figures = {name: run.last.get(name) for name in shown}
-    figures |= {"epochs": run.epoch, "seconds": run.seconds, **in_units(run.last)}
+    figures = {
+        **{name: run.last.get(name) for name in shown},
+        **{"epochs": run.epoch, "seconds": run.seconds},
+        **in_units(run.last),
+    }
     print("\n" + text_table([{"result": name, "value": value} for name, value in figures.items()]))
     print("\n" + text_table([{"setting": name, "value": str(v)} for name, v in run.settings.items()]))
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())

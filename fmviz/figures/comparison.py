@@ -118,9 +118,8 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
                 customdata=rows["interactions"],
                 hovertemplate="%{fullData.name}: %{x:.4g}<br>%{customdata:,} interactions<extra></extra>",
             )
-        spans = rows[["λ", "strongest"]].assign(gap=np.nan).to_numpy().ravel()
         figure.add_scatter(
-            x=spans,
+            x=rows[["λ", "strongest"]].assign(gap=np.nan).to_numpy().ravel(),
             y=np.repeat(y, 3),
             name=f"{rows['label'].iloc[0]}, λ",
             mode="lines+markers",
@@ -134,8 +133,10 @@ def equal_sparsity(table: pd.DataFrame, metric: Metric, height: int) -> go.Figur
         )
     axis = metric_axis(metric, table[["value", "refitted"]].to_numpy().ravel())
     figure.update_xaxes(axis | {"title": None, "showgrid": True}, row=1, col=1)
-    marks = exponents(table["λ"])
-    figure.update_xaxes(type="log", dtick=1, exponentformat=marks, showgrid=True, row=1, col=2)
-    ends = [len(labels) - 0.5, -0.5]
-    figure.update_yaxes(tickvals=[*range(len(labels))], ticktext=labels, range=ends, showgrid=False)
+    figure.update_xaxes(
+        type="log", dtick=1, exponentformat=exponents(table["λ"]), showgrid=True, row=1, col=2
+    )
+    figure.update_yaxes(
+        tickvals=[*range(len(labels))], ticktext=labels, range=[len(labels) - 0.5, -0.5], showgrid=False
+    )
     return finish(figure, height, 8, showlegend=False, hovermode="closest")

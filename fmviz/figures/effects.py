@@ -102,10 +102,11 @@ def curves_of_words(curves: pd.DataFrame, name: str, word: str, unit: str) -> go
             name=literal(str(level)),
             hovertemplate="%{x:.4g}: %{y:+.3g}",
         )
-    ends = [curves.index.min(), curves.index.max()]
     return (
         finish(figure, 360, 12, legend_title_text=literal(word))
-        .update_xaxes(title_text=literal(name), range=ends, tickformat="~g")
+        .update_xaxes(
+            title_text=literal(name), range=[curves.index.min(), curves.index.max()], tickformat="~g"
+        )
         .update_yaxes(title_text=literal(unit), zeroline=True, zerolinecolor=palette.NEUTRAL)
     )
 

@@ -20,8 +20,14 @@ _CLEAR = "rgba(0,0,0,0)"
 
 def _line(points: np.ndarray, color: str, width: float, dash: str = "solid") -> dict[str, Any]:
     x, y = np.round(points, 4).T
-    line = {"color": color, "width": width, "dash": dash}
-    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "line": {"color": color, "width": width, "dash": dash},
+        "hoverinfo": "skip",
+    }
 
 
 def _dots(points: np.ndarray, marker: dict[str, Any]) -> dict[str, Any]:
@@ -84,11 +90,10 @@ def plane(
         gaps = np.pad(mine, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan)
         lines = _line(gaps.reshape(-1, 2), shade, 1.0)
         traces.append({**lines, "opacity": 0.55 if code == 0 else 0.8, "name": f"ways {code}"})
-        ends = np.unique(np.round(mine[:, -1], 4), axis=0)
         width = 0 if code == 0 else 2
         size = scale * (4 if code == 0 else 9)
         marker = {"color": shade, "symbol": symbol, "size": size, "line": {"width": width, "color": shade}}
-        traces.append({**_dots(ends, marker), "name": f"ends {code}"})
+        traces.append({**_dots(np.unique(np.round(mine[:, -1], 4), axis=0), marker), "name": f"ends {code}"})
     ring = {"symbol": "circle-open", "size": 4 + 10 * scale, "color": color, "line": {"width": 3}}
     disc = {"symbol": "circle", "size": 4 + 8 * scale, "color": color, "line": {"width": 2, "color": "white"}}
     traces += [
@@ -99,14 +104,13 @@ def plane(
     if lattice is not None:
         # Transparent and without labels, but still clickable.
         grid = np.stack(np.meshgrid(lattice, lattice), axis=-1).reshape(-1, 2)
-        clicks = {**_dots(grid, {"size": 12}), "type": "scattergl", "opacity": 0, "hoverinfo": "none"}
-        traces.append({**clicks, "name": "click"})
-    span = REACH * 1.06
+        click = {"type": "scattergl", "opacity": 0, "hoverinfo": "none", "name": "click"}
+        traces.append(_dots(grid, {"size": 12}) | click)
     axis = {
         "automargin": False,
         "showticklabels": lattice is not None,
         "tickfont": {"size": 11},
-        "range": [-span, span],
+        "range": [-1.06 * REACH, 1.06 * REACH],
         "constrain": "domain",
         "zeroline": True,
         "zerolinewidth": 1.5,

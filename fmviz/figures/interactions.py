@@ -108,7 +108,6 @@ def two_rows(
     plotly Figure
     """
     k = values.shape[1]
-    columns = np.arange(1, k + 1)
     colors = palette.DARK if dark else palette.LIGHT
     thresholded = pulls is not None and thresholds is not None
     by_norm = pulls is not None and pulls.shape[1] == 1
@@ -119,7 +118,7 @@ def two_rows(
     if labels[0] == labels[1]:
         labels[1] += " "
     written = np.array([["0" if v == 0 else typeset(v, ".2g") for v in row] for row in values])
-    common = {"x": columns, "y": labels, "xgap": 2, "ygap": 4, "showscale": False}
+    common = {"x": np.arange(1, k + 1), "y": labels, "xgap": 2, "ygap": 4, "showscale": False}
     figure.add_trace(
         go.Heatmap(
             z=np.where(values == 0, 0.0, np.nan),
@@ -151,8 +150,6 @@ def two_rows(
     finish(figure, 330 if thresholded else 150, 12, legend_y=0.5)
     figure.update_xaxes(showgrid=False)
     figure.update_yaxes(autorange="reversed", showgrid=False, row=1, col=1)
-    if thresholded:
-        figure.update_yaxes(rangemode="tozero", title_text="at zero entries", row=2, col=1)
     figure.update_xaxes(title_text="row" if by_norm else "column of P", row=1 + thresholded, col=1)
     return figure
 
@@ -187,3 +184,4 @@ def _pulls(
                 row=2,
                 col=1,
             )
+    figure.update_yaxes(rangemode="tozero", title_text="at zero entries", row=2, col=1)

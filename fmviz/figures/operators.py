@@ -90,8 +90,13 @@ def counts_figure(
         tickformat=",d",
         dtick=1 if total <= 8 else None,  # Otherwise plotly puts ticks between integers.
     )
-    legend = {"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0}
-    return finish(figure, 320, 40, hovermode="x unified", legend=legend)
+    return finish(
+        figure,
+        320,
+        40,
+        hovermode="x unified",
+        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
+    )
 
 
 def describe(exponents: Sequence[int], curves: Sequence[Curve], what: str, total: int) -> str:

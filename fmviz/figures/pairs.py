@@ -101,8 +101,8 @@ def weights(
     if mark is not None:
         figure.add_vline(mark, line={"color": palette.NEUTRAL, "width": 1.4, "dash": "dash"})
     room = 12 + 6 * max((len(labels[pair]) for pair in top), default=0)
-    axis = {"type": "log", "title": "λ", "exponentformat": exponents(np.array(lambdas)), "dtick": 1}
-    figure.update_xaxes(axis).update_yaxes(title="weight", side="right")
+    figure.update_xaxes(type="log", title="λ", exponentformat=exponents(np.array(lambdas)), dtick=1)
+    figure.update_yaxes(title="weight", side="right")
     return finish(figure, _HEIGHT, 30, hovermode="closest", margin_l=room, showlegend=truth is not None)
 
 

@@ -30,8 +30,7 @@ def table(figure: go.Figure) -> pd.DataFrame:
         ``text``, ``error_x``, ``error_y``; grids have a row per cell. Invisible traces for clicks are
         omitted.
     """
-    parts = list(_parts(figure.data))
-    if not parts:
+    if not (parts := list(_parts(figure.data))):
         return pd.DataFrame({"trace": []})
     joined = pd.concat(parts, ignore_index=True)
     first = [name for name in ("trace", *_PLACES) if name in joined]

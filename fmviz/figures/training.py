@@ -196,10 +196,9 @@ def uses(
     true_interactions, true_features
         The true numbers, for interactions by column.
     """
-    known = true_interactions or {}
     kinds = (counts or {"used_interactions": "interactions"}).items()
     curves = [
-        Curve(column, name, color, known.get(column))
+        Curve(column, name, color, (true_interactions or {}).get(column))
         for (column, name), color in zip(kinds, itertools.cycle((ORANGE, PURPLE, GREEN)), strict=False)
     ]
     curves.append(Curve("used_features", "features", BLUE, true_features))
@@ -254,7 +253,7 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
         drawn = [curve for curve in plot.curves if curve.column in history]
         for curve in drawn:
             y = history[curve.column].to_numpy()
-            line = go.Scatter(
+            figure.add_scatter(
                 x=history[x].to_numpy(),
                 y=y,
                 name=curve.name,
@@ -264,8 +263,9 @@ def curves(history: pd.DataFrame, plots: Sequence[Plot], x: X = "epoch", *, revi
                 hovertemplate="%{y:,d}" if y.dtype.kind == "i" else "%{y:.5g}",
                 # The certificate is not computed after every epoch.
                 connectgaps=curve.column == CERTIFICATE.name,
+                row=row,
+                col=1,
             )
-            figure.add_trace(line, row=row, col=1)
             if curve.level is not None:
                 figure.add_trace(
                     go.Scatter(
@@ -327,8 +327,6 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
         part = (place - ends[0]) / max(ends[1] - ends[0], 1e-12)
         # On the first free text line; without a label if there is none.
         line = next((at for at, end in enumerate(lines) if end < part), None)
-        if line is not None:
-            lines[line] = part + _BREADTH * len(text)
         figure.add_shape(
             type="line",
             x0=place,
@@ -340,6 +338,7 @@ def mark_epochs(figure: go.Figure, history: pd.DataFrame, x: str, words: Mapping
             line={"color": palette.NEUTRAL, "width": 1.4, "dash": "dash"},
         )
         if line is not None:
+            lines[line] = part + _BREADTH * len(text)
             figure.add_annotation(
                 x=place,
                 y=1.0,
@@ -374,11 +373,10 @@ def confusion(counts: np.ndarray, labels: Sequence[str]) -> go.Figure:
     -------
     plotly Figure
     """
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     names = list(labels)
     figure = go.Figure(
         go.Heatmap(
-            z=share,
+            z=counts / np.maximum(counts.sum(axis=1, keepdims=True), 1),
             x=names,
             y=names,
             customdata=counts,
@@ -435,12 +433,11 @@ def residuals(
     edges = np.linspace(low, high, _BINS + 1)
     width = edges[1] - edges[0]
     inside = np.clip(signed, low + 0.5 * width, high - 0.5 * width)
-    middle = 0.5 * (edges[:-1] + edges[1:])
     figure = go.Figure()
     for name, mask in groups.items():
         counts, _ = np.histogram(inside[mask], edges)
         figure.add_bar(
-            x=middle,
+            x=0.5 * (edges[:-1] + edges[1:]),
             y=counts,
             name=f"{name} ({int(mask.sum()):,})",
             marker={"color": _ROWS[name], "line": {"width": 0}},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -113,20 +113,22 @@ def _upload_spec(name: str) -> DatasetSpec:
     # Table readers are slow to import and rarely needed.
     from fmviz.lab.uploads import library
 
-    upload = library.find(name)
-    if upload is None:
-        title, description, suggested = "Uploaded data", "", {}
-    else:
-        title, suggested = upload.title, dict(upload.suggested)
-        description = f"{upload.rows:,} rows, {upload.features:,} features; stored only on this computer."
-    return DatasetSpec(
+    missing = DatasetSpec(
         name=name,
-        title=title,
-        description=description,
+        title="Uploaded data",
+        description="",
         # The task of missing data is unknown; they are refused in any case.
-        task=upload.task if upload is not None else "binary",
+        task="binary",
         load=partial(library.load, name),
         unavailable=partial(library.why_not, name),
-        suggested=suggested,
-        suited={} if upload is None else upload.suited,
+    )
+    if (upload := library.find(name)) is None:
+        return missing
+    return replace(
+        missing,
+        title=upload.title,
+        description=f"{upload.rows:,} rows, {upload.features:,} features; stored only on this computer.",
+        task=upload.task,
+        suggested=dict(upload.suggested),
+        suited=upload.suited,
     )

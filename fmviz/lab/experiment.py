@@ -273,13 +273,14 @@ class Experiment:
             settings |= {owner: name_of(settings[owner]), **own}
         if self.changes:
             settings["changes"] = changes_to_text(self.changes)
-        shown = {k for k, spec in _BY_NAME.items() if defaults or settings[k] != spec.default}
-        return {k: v for k, v in settings.items() if k not in _BY_NAME or k in shown}
+        return {
+            k: v for k, v in settings.items() if defaults or k not in _BY_NAME or v != _BY_NAME[k].default
+        }
 
     def to_json(self) -> str:
         """Return the settings as JSON with sorted keys."""
-        settings = self.to_dict()
-        settings = {k: v for k, v in settings.items() if k not in _OPTIONAL or v != _BY_NAME[k].default}
+        each = self.to_dict().items()
+        settings = {k: v for k, v in each if k not in _OPTIONAL or v != _BY_NAME[k].default}
         return json.dumps(settings, sort_keys=True)
 
     @classmethod

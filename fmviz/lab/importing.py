@@ -120,9 +120,12 @@ def usual_settings(dataset: Dataset) -> dict[str, Any]:
 
 def suggest(experiment: Experiment) -> None:
     """Store the strengths and the model of a first fit as suggestions of an upload."""
-    upload = library.find(experiment.dataset.name)
-    if upload is not None:
+    if (upload := library.find(experiment.dataset.name)) is not None:
         chosen = {name: getattr(experiment, name) for name in (*STRENGTHS, "init_scale", "start")}
-        suggested = {**upload.suggested, "model": experiment.model.name}
-        suited = {**upload.suited, experiment.model.name: chosen}
-        library.save(replace(upload, suggested=suggested, suited=suited))
+        library.save(
+            replace(
+                upload,
+                suggested={**upload.suggested, "model": experiment.model.name},
+                suited={**upload.suited, experiment.model.name: chosen},
+            )
+        )

@@ -14,7 +14,7 @@ from fmviz.engine import compatibility
 from fmviz.engine.design import Design
 from fmviz.engine.errors import StoppedError, whole_number
 from fmviz.engine.fit import Budget, never
-from fmviz.engine.interactions.weights import Interactions, interactions_of
+from fmviz.engine.interactions.weights import interactions_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
@@ -155,8 +155,7 @@ class Run:
     @classmethod
     def loaded(cls, experiment: Experiment) -> Run:
         """Load and split the data and build the problem, without estimating caps; may raise ValueError."""
-        reason = experiment.why_not()
-        if reason is not None:
+        if (reason := experiment.why_not()) is not None:
             raise ValueError(reason)
         share = experiment.validation
         key = experiment.dataset, experiment.loss.log_link, share, (experiment.seed if share else 0)
@@ -208,11 +207,11 @@ class Run:
         """Return the run of one of several outputs; a run with a single output is returned unchanged."""
         if self.problem.n_machines is None:
             return self
-        kept = self.validation
-        if kept is not None:
+        if (kept := self.validation) is not None:
             kept = kept[0], self.dataset.target_of(kept[1]).outputs[c].values
-        data, problem = self.dataset.of_output(c), self.problem.machines[c]
-        return replace(self, dataset=data, problem=problem, validation=kept)
+        return replace(
+            self, dataset=self.dataset.of_output(c), problem=self.problem.machines[c], validation=kept
+        )
 
     def snapshots(self, should_stop: Callable[[], bool] = never, **checkpoints: Any) -> Iterator[Snapshot]:
         """Train, and yield snapshots with metrics by `measure`.
@@ -243,13 +242,14 @@ class Run:
 
     def _measured_snapshot(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot with its metrics, and a note if a converged fit has no interactions."""
-        figures = {**snapshot.metrics, **self.measure(snapshot.parameters)}
         status = snapshot.status
         if status is not None and status.converged:
             problem = self.problem.at(**self.schedule.after(snapshot.epoch))
             if (why := why_empty(problem, snapshot.parameters)) is not None:
                 status = replace(status, message=f"{status.message} {why}")
-        return replace(snapshot, metrics=figures, status=status)
+        return replace(
+            snapshot, metrics={**snapshot.metrics, **self.measure(snapshot.parameters)}, status=status
+        )
 
     def stream(
         self, budget: Budget, should_stop: Callable[[], bool], **checkpoints: Any
@@ -278,10 +278,8 @@ class Run:
         """Return the solution at the next weaker strength of the grid, like `fmviz.paths.walk`."""
         strength, problem, experiment = self.problem.lambda_sparse, self.problem, self.experiment
         first = weakest(problem)
-        below = [other for other in grid(first, max(first, strength)) if other < strength]
-        if not below:
-            rng = np.random.default_rng([experiment.seed, 1])
-            return path_start(problem, experiment.init_scale, rng)
+        if not (below := [other for other in grid(first, max(first, strength)) if other < strength]):
+            return path_start(problem, experiment.init_scale, np.random.default_rng([experiment.seed, 1]))
         own = replace(experiment, lambda_sparse=below[-1], changes=())
         before = replace(
             self, experiment=own, problem=problem.at(lambda_sparse=below[-1]), schedule=Schedule()
@@ -307,7 +305,10 @@ class Run:
         model = self.problem.model
         used = model.union(parameters)
         by_order = {m: interactions_of(model, used, m) for m in model.orders}
-        figures |= _by_order(model, used, by_order) | model.further_counts(parameters)
+        if len(by_order) > 1:
+            figures |= {f"used_interactions_{m}": n for m, n in model.used_by_order(used).items()}
+            figures |= {f"used_features_{m}": each.rows.size for m, each in by_order.items()}
+        figures |= model.further_counts(parameters)
         if self.experiment.finds_caps and self.problem.n_machines is None:
             figures |= found_caps.caps_record(self.problem)
         each = [
@@ -327,7 +328,9 @@ class Run:
         if truth is None and triples is None and dataset.true_pairs is None:
             return recovered
         by_order = {m: interactions_of(model, parameters, m) for m in model.orders}
-        pairs = _in_pairs(model, parameters, by_order)
+        pairs: Parameters | None = parameters
+        if model.factorised and not model.plain:
+            pairs = Parameters.of_weights(by_order[2].matrix()) if 2 in by_order else None
         if pairs is not None:
             structure = truth_of(dataset)
             if truth is not None:
@@ -362,24 +365,6 @@ class Run:
         risk = problem.on_rows(design, y).empirical_risk(f)
         known = Predictions(target, f, problem.loss.probability(f), levels, risk, problem.loss)
         return {f"{name}_{metric}": value for metric, value in measured(target.kind, known).items()}
-
-
-def _in_pairs(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> Parameters | None:
-    """Return parameters with the pair weights of the model, or None if it has no order 2."""
-    if model.plain or not model.factorised:
-        return parameters
-    pairs = by_order.get(2)
-    return None if pairs is None else Parameters.of_weights(pairs.matrix())
-
-
-def _by_order(model: Model, parameters: Parameters, by_order: dict[int, Interactions]) -> dict[str, int]:
-    """Return the used interactions and features per order, for models with several orders."""
-    if len(by_order) < 2:
-        return {}
-    counts = model.used_by_order(parameters)
-    return {f"used_interactions_{m}": count for m, count in counts.items()} | {
-        f"used_features_{m}": interactions.rows.size for m, interactions in by_order.items()
-    }
 
 
 def split(

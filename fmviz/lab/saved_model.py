@@ -228,8 +228,11 @@ class SavedModel:
 
 def _read_parameters(arrays: Arrays, about: _About, model: Model) -> Parameters:
     """Return the parameters of a file; ValueError unless they fit its model and are finite."""
-    shapes = {name: shape for name, shape in arrays.shapes.items() if name != "about"}
-    shapes = {name: shape for name, shape in shapes.items() if not name.startswith(_SAMPLES)}
+    shapes = {
+        name: shape
+        for name, shape in arrays.shapes.items()
+        if name != "about" and not name.startswith(_SAMPLES)
+    }
     model.check_shapes(shapes, d=len(about.feature_names))
     parameters = parameters_of({name: arrays[name] for name in shapes})
     if not parameters.finite():

@@ -100,11 +100,10 @@ def _unfolded_parts(data: bytes, name: str, within: Limits) -> dict[str, Any]:
 
 def _source_parts(describe: bool, *arguments: Any) -> dict[str, Any]:
     source = read_unfolded(*arguments)
-    columns = columns_of(source) if describe else ()
     return {
         **{name: getattr(source, name) for name in ("table", "X", "y", "notes")},
         "reading": asdict(source.reading),
-        "columns": [asdict(column) for column in columns],
+        "columns": [asdict(column) for column in (columns_of(source) if describe else ())],
     }
 
 

@@ -76,8 +76,7 @@ def used_pairs(parameters: Any) -> np.ndarray:
 
 
 def _factors(parameters: Any) -> np.ndarray:
-    P = parameters.P if isinstance(parameters, Parameters) else parameters
-    return np.asarray(P, dtype=np.float64)
+    return np.asarray(parameters.P if isinstance(parameters, Parameters) else parameters, dtype=np.float64)
 
 
 def _coefficients(parameters: Any) -> Any:

@@ -123,14 +123,13 @@ def iterate_path(  # noqa: PLR0913 (keywords as those of the estimators)
     for order in orders:
         one_of("orders", order, ORDERS)
     held_out = None if validation is None else problem.on_rows(*validation)
-    rng = np.random.default_rng(random_state)
     kind, first = ("random", start) if isinstance(start, Parameters) else (start, None)
     fit = fit_from(
         kind,
         problem,
         path_solver(problem, solver),
         finite_number("init_scale", init_scale, low=0),
-        rng,
+        np.random.default_rng(random_state),
         start=first,
         at_any_strength=True,
     )
@@ -272,30 +271,29 @@ def regularization_path(  # noqa: PLR0913 (keywords as those of the estimators)
     if validation is not None:
         validation = (scale.apply(Design(validation[0]).matrix), validation[1])
     start = ("informed" if orders is None else "random") if start is None else start
-    if lambdas is None or init_scale is None:
-        known = References(described)
-        lambdas = known.grid() if lambdas is None else lambdas
-        if init_scale is None:
-            init_scale = known.init_scale if start == "informed" else _INIT_SCALE
+    known = References(described)  # Computed on access.
+    lambdas = known.grid() if lambdas is None else lambdas
+    if init_scale is None:
+        init_scale = known.init_scale if start == "informed" else _INIT_SCALE
     if fall is None:
         fall = FALL if start == "informed" else 0.0
-    budget = Budget(
-        epochs=whole_number("max_iter", max_iter, 1),
-        tol=finite_number("tol", tol, low=0),
-        fall=finite_number("fall", fall, low=0),
-    )
-    points = iterate_path(
-        described,
-        lambdas,
-        orders=(onwards(described),) if orders is None else orders,
-        start=start,
-        solver=solver,
-        budget=budget,
-        init_scale=init_scale,
-        random_state=random_state,
-        validation=validation,
-    )
-    fits = [*points]
+    fits = [
+        *iterate_path(
+            described,
+            lambdas,
+            orders=(onwards(described),) if orders is None else orders,
+            start=start,
+            solver=solver,
+            budget=Budget(
+                epochs=whole_number("max_iter", max_iter, 1),
+                tol=finite_number("tol", tol, low=0),
+                fall=finite_number("fall", fall, low=0),
+            ),
+            init_scale=init_scale,
+            random_state=random_state,
+            validation=validation,
+        )
+    ]
     table = Path(pd.DataFrame.from_records([point.record() for point in fits]))
     table.points, table.model, table.scaling = fits, described.model, scale
     table.names = getattr(X, "columns", None)
@@ -350,8 +348,7 @@ def checked_strengths(name: str, given: Any) -> set[float]:
     """Return the distinct strengths, or raise ValueError."""
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(f"{name} = {given!r} must be a sequence of strengths, such as [0.1, 0.01].")
-    strengths = {finite_number(name, value, low=0) for value in given}
-    if not strengths:
+    if not (strengths := {finite_number(name, value, low=0) for value in given}):
         raise ValueError(f"{name} is empty; give at least one strength.")
     return strengths
 

@@ -219,16 +219,12 @@ def find_lambda(  # noqa: PLR0913 (keywords as those of the estimators)
     if init_scale is None:
         given = dict.fromkeys(("lambda_w", "lambda_p", "lambda_sparse"), 0.0)
         init_scale = fill_strengths(described, {**given, "init_scale": None})[1]
-    budget = Budget(
-        epochs=whole_number("max_iter", max_iter, 1),
-        tol=finite_number("tol", tol, low=0),
-    )
     return search_lambda(
         described,
         target_interactions,
         accept,
         solver=solver,
-        budget=budget,
+        budget=Budget(whole_number("max_iter", max_iter, 1), tol=finite_number("tol", tol, low=0)),
         init_scale=init_scale,
         random_state=random_state,
         should_stop=should_stop,

@@ -278,13 +278,12 @@ def search_strengths(  # noqa: PLR0913 (keywords as those of the estimators)
     known, order = References(problem), onwards(problem)
     strengths = known.grid(count)[:: 1 if order == "down" else -1]
     weakest = {"lambda_p": SHRINKAGE_SHARES[0] * known.lambda_p, "lambda_sparse": min(strengths)}
-    method = informed_solver(path_solver(problem, solver), problem)
     starts = [path_start(train.at(**weakest), known.init_scale, rng, shrunk=True) for train, _ in parts]
     attempt = partial(
         trials_along,
         order=order,
         budget=_BUDGET,
-        method=method,
+        method=informed_solver(path_solver(problem, solver), problem),
         rng=rng,
         codes=codes,
         measure=measure,
@@ -434,9 +433,8 @@ def trials_along(  # noqa: PLR0913 (keywords as those of the estimators)
 
 def _pairs_of_groups(parameters: Parameters, codes: np.ndarray) -> int:
     """Return the number of pairs of distinct feature groups that share a column of P."""
-    used = (parameters.P != 0).reshape(-1, *parameters.P.shape[-2:])
     shared = np.zeros((codes.max() + 1,) * 2, dtype=bool)
-    for support in used:
+    for support in (parameters.P != 0).reshape(-1, *parameters.P.shape[-2:]):
         of_groups = np.zeros((len(shared), support.shape[1]))
         np.maximum.at(of_groups, codes, support.astype(float))
         shared |= of_groups @ of_groups.T > 0

@@ -183,8 +183,11 @@ class Task:
             return not self.state.ended
         if self.idle_seconds > self.orphan_seconds and not self.attended():
             self._wanted = 0
-            why = f"because no page had shown this run for {self.orphan_seconds:g} seconds"
-            self._set(TaskState.PAUSED, f"{self._paused()[:-1]}, {why}. Press Play to resume.")
+            self._set(
+                TaskState.PAUSED,
+                f"{self._paused()[:-1]}, because no page had shown this run for {self.orphan_seconds:g} "
+                "seconds. Press Play to resume.",
+            )
         elif self._wanted < 1 and self.state is not TaskState.PAUSED:
             self._set(TaskState.PAUSED, self._paused())
         return self._wanted >= 1

@@ -89,8 +89,7 @@ class TaskManager:
     def forget(self, id: str) -> None:
         """Drop an ended task."""
         with self._lock:
-            task = self._tasks.get(id)
-            if task is not None and task.state.ended:
+            if (task := self._tasks.get(id)) is not None and task.state.ended:
                 del self._tasks[id]
 
     def shutdown(self) -> None:
@@ -176,8 +175,7 @@ class TaskManager:
             if (job := self.job(run, owner)) is not None or self._open_store is None:
                 return job
             runs = self._open_store()
-            stored = next(iter(runs.get_many([run])), None)
-            if stored is None:
+            if (stored := next(iter(runs.get_many([run])), None)) is None:
                 return None
             data = parameters = None
             if stored.resumable:

@@ -64,8 +64,7 @@ def thin(parameters: Parameters, most: int = EXACT_FEATURES) -> Any:
         used = V.any(axis=1)
         P, V = P[:, used], V[used]
     rows = np.flatnonzero(P.any(axis=1))
-    dropped = max(0, rows.size - most)
-    if dropped:
+    if dropped := max(0, rows.size - most):
         rows = np.sort(rows[np.argsort(-np.abs(P[rows]).max(axis=1), kind="stable")[:most]])
     return Thinned(P[rows], P.shape[0], rows, dropped, parameters.coefficients, V)
 

@@ -66,19 +66,19 @@ def declared(name: str) -> DatasetSpec:
     def load(**chosen: Any) -> Dataset:
         return Dataset(**{**read(**chosen), **given["dataset"], **words})
 
-    usual = {
-        "regularizer": "ti",
-        "solver": "auto",
-        "loss": "squared" if given["task"] == "regression" else "logistic",
-        "fit_linear": True,
-        "fit_intercept": True,
-    }
     return DatasetSpec(
         **words,
         load=load,
         own_params=params,
         unavailable=local.why_not,
-        suggested={**usual, **given["suggested"]},
+        suggested={
+            "regularizer": "ti",
+            "solver": "auto",
+            "loss": "squared" if given["task"] == "regression" else "logistic",
+            "fit_linear": True,
+            "fit_intercept": True,
+            **given["suggested"],
+        },
         suited=given.get("suited", {}),
     )
 

@@ -277,8 +277,7 @@ class DatasetSpec:
 
     def __call__(self, **params: Any) -> Dataset:
         """Validate the parameters, check that the set is available, and load it."""
-        reason = self.unavailable()
-        if reason is not None:
+        if (reason := self.unavailable()) is not None:
             raise ValueError(reason)
         given = check_params(f"Data set {self.name!r}", self.params, params)
         errors = {spec.name: given.pop(spec.name) for spec in contamination_params(self.task)}

@@ -175,9 +175,12 @@ def planted_triples(
     y = noise * rng.standard_normal(n_samples)
     for members in (*pairs, *triples):
         y += X[:, members].prod(axis=1)
-    names = [*_numbered("pairs", pair_groups, size), *_numbered("triples", triple_groups, size)]
     return {
-        **_named(X, names, n_noise),
+        **_named(
+            X,
+            [*_numbered("pairs", pair_groups, size), *_numbered("triples", triple_groups, size)],
+            n_noise,
+        ),
         "y": y.round(6),
         "truth": pair_weights(d, pairs),
         "true_triples": triples,
@@ -212,9 +215,8 @@ def planted_classes(
     its negative: the classes share a basis with one vector per group, and each class uses two of them.
     """
     rng = np.random.default_rng(seed)
-    groups = _groups(n_classes, size)
     d = n_classes * size + n_noise
-    own = np.array([pair_weights(d, _subsets([group], 2), weight) for group in groups])
+    own = np.array([pair_weights(d, _subsets([group], 2), weight) for group in _groups(n_classes, size)])
     W = own - np.roll(own, -1, axis=0)
     X = _rounded(rng.standard_normal((n_samples, d)))
     scores = 0.5 * np.einsum("ni,cij,nj->nc", X, W, X)

@@ -66,8 +66,7 @@ class Files:
 
     def why_not(self) -> str | None:
         """Return the missing files with instructions to obtain them, or None."""
-        missing = [name for name in self.names if self.find(name) is None]
-        if not missing:
+        if not (missing := [name for name in self.names if self.find(name) is None]):
             return None
         if not self.folder:
             return self.remedy
@@ -81,8 +80,7 @@ class Files:
     @contextmanager
     def reading(self, name: str) -> Iterator[Path]:
         """Yield the path of a file, and raise its read errors as ValueError with the remedy."""
-        path = self.find(name)
-        if path is None:
+        if (path := self.find(name)) is None:
             raise ValueError(self.why_not())
         try:
             yield path
@@ -366,8 +364,7 @@ def flights(  # noqa: PLR0913 (the fields of a data set's TOML file)
     cut = len(tables[0])
     logarithm = np.log(frame[distance].to_numpy(np.float64) / (miles or 1.0))
     if miles is None:
-        known = logarithm[:cut]
-        logarithm = (logarithm - known.mean()) / (known.std() or 1.0)
+        logarithm = (logarithm - logarithm[:cut].mean()) / (logarithm[:cut].std() or 1.0)
     numbers = days if date == "numbers" else ()
     dates = _numbers(frame[list(numbers)].to_numpy(np.float64), numbers)
     day_columns = tuple(
@@ -391,8 +388,7 @@ def flights(  # noqa: PLR0913 (the fields of a data set's TOML file)
     if numbers:
         fields["scaling"] = (*dates["scaling"], *[None] * (len(fields["groups"]) - len(numbers)))
     if days:
-        together = frame.groupby(list(days)).ngroup().to_numpy()
-        fields |= {"group": "date", "row_groups": together[rows]}
+        fields |= {"group": "date", "row_groups": frame.groupby(list(days)).ngroup().to_numpy()[rows]}
     return fields
 
 
@@ -500,5 +496,9 @@ def _decades(numbers: Sequence[int | None], attribute: str) -> Block:
 def _identity(group: str, names: Sequence[str]) -> Block:
     from fmviz.tables.columns import WordColumn
 
-    columns = (WordColumn(name=group, levels=tuple(names)),)
-    return Block(sp.eye_array(len(names), format="csr"), tuple(names), (group,) * len(names), columns)
+    return Block(
+        sp.eye_array(len(names), format="csr"),
+        tuple(names),
+        (group,) * len(names),
+        (WordColumn(name=group, levels=tuple(names)),),
+    )

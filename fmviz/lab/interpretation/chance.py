@@ -147,5 +147,4 @@ class _Cells:
 
     def means(self, residuals: np.ndarray) -> np.ndarray:
         """Return the mean of the cell of every row, shrunk if the cell has few rows."""
-        means = (self.members @ residuals) / (self.rows + _PRIOR_ROWS)
-        return self.members.T @ means
+        return self.members.T @ ((self.members @ residuals) / (self.rows + _PRIOR_ROWS))

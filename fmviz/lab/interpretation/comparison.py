@@ -362,8 +362,7 @@ def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
         for name, pairs in counts.items()
         if name != "within" or pairs.any()
     ]
-    exact = "✓ Exact: " if np.array_equal(learned, true) else ""
-    return exact + " · ".join(words)
+    return "✓ Exact: " * np.array_equal(learned, true) + " · ".join(words)
 
 
 def groups_of(truth: np.ndarray) -> list[tuple[str, int, int]]:

@@ -154,15 +154,14 @@ def _terms(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term
     linear = parameters.w + (parameters.P.sum(axis=1) if every else 0.0)
     for j in np.flatnonzero(linear):
         yield Term("linear", 1, (int(j),), float(linear[j] * x[j]))
-    orders = model.orders
     if not x.size:
         return
-    if 2 in orders or parameters.W is not None:
+    if 2 in model.orders or parameters.W is not None:
         yield from _pairs(model, parameters, x)
-    for order in range(3, sums.size) if every else orders:
+    for order in range(3, sums.size) if every else model.orders:
         total = float(sums[order]) if every else None
         if order > 2 and total != 0.0:
-            yield from _higher(model, parameters, x, order, total, named=order in orders)
+            yield from _higher(model, parameters, x, order, total, named=order in model.orders)
 
 
 def _pairs(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term]:
@@ -171,8 +170,7 @@ def _pairs(model: Model, parameters: Parameters, x: np.ndarray) -> Iterator[Term
         values = weight * x[pairs.rows[at]][:, None] * x[pairs.rows[to]]
         for i, j in np.argwhere(used):
             yield Term("pair", 2, (int(pairs.rows[at][i]), int(pairs.rows[to][j])), float(values[i, j]))
-    squares = pairs.squares()
-    if squares is not None:
+    if (squares := pairs.squares()) is not None:
         for place in np.flatnonzero(squares):
             j = int(pairs.rows[place])
             yield Term("square", 2, (j,), float(squares[place] * x[j] ** 2))
@@ -191,6 +189,5 @@ def _higher(
         for features, value in zip(largest.sets, largest.weight, strict=True):
             negated.append(-float(value))
             yield Term("higher", order, tuple(map(int, features)), float(value))
-    remainder = math.fsum([total, *negated])
-    if remainder:
+    if remainder := math.fsum([total, *negated]):
         yield Term("higher", order, (), remainder)

@@ -192,10 +192,8 @@ def _logistic(run: Run, output: int) -> Run:
 
 
 def _with(run: Run, output: int, loss: str, **changes: Any) -> Run:
-    experiment = replace(
-        run.experiment, loss=LOSSES[loss], caps="given", solver="auto", changes=(), **changes
-    )
-    return Run.prepare(experiment.applicable()).of_output(output)
+    own = replace(run.experiment, loss=LOSSES[loss], caps="given", solver="auto", changes=(), **changes)
+    return Run.prepare(own.applicable()).of_output(output)
 
 
 def _fitted(run: Run, should_stop: Callable[[], bool]) -> Parameters:

@@ -81,8 +81,7 @@ class Story:
                 f"{a} and {b} interact with weight {self.weight:.4g}, the sum of products over {columns} of "
                 "P in which both are non-zero."
             )
-        dead = [names[row.feature] for row in (self.first, self.second) if not row.live.any()]
-        if dead:
+        if dead := [names[row.feature] for row in (self.first, self.second) if not row.live.any()]:
             rows = f"the row of {dead[0]} is" if len(dead) == 1 else f"the rows of {a} and {b} are"
             return f"{a} and {b} do not interact: {rows} zero in every column of P."
         return (

@@ -55,13 +55,6 @@ def evaluate(expression: str, values: Mapping[str, float]) -> float:
 # ----------------------------------------------------------------------------------------------- quantities
 
 
-def _matrix(query: Query) -> np.ndarray:
-    if query.get("source") == "pasted":
-        return operators.parse_matrix(query["matrix"])
-    seed = int(query.get("seed", 0))
-    return operators.sample(int(query["d"]), int(query["k"]), query.get("distribution", "normal"), seed)
-
-
 def of_operator(
     query: Query, *, regularizer: str, count: str, row: int = 0, column: int = 0, **changes: Any
 ) -> float:
@@ -85,7 +78,11 @@ def of_operator(
         Changes to the settings of the page.
     """
     query = {**query, **to_query(changes)}
-    P = _matrix(query)
+    if query.get("source") == "pasted":
+        P = operators.parse_matrix(query["matrix"])
+    else:
+        seed, distribution = int(query.get("seed", 0)), query.get("distribution", "normal")
+        P = operators.sample(int(query["d"]), int(query["k"]), distribution, seed)
     variant = operators.VARIANTS[one_of("regularizer", regularizer, tuple(operators.VARIANTS))]
     of_given: dict[str, Callable[[], float]] = {
         "pairs": lambda: math.comb(P.shape[0], 2),

@@ -100,8 +100,7 @@ def parse_matrix(text: str) -> np.ndarray:
             try:
                 P[i, j] = float(cell)
             except ValueError:
-                place = f"Row {i + 1}, column {j + 1}"
-                raise ValueError(f"{place}: {cell[:40]!r} is not a number.") from None
+                raise ValueError(f"Row {i + 1}, column {j + 1}: {cell[:40]!r} is not a number.") from None
     if len(P) > MAX_FEATURES or P.shape[1] > MAX_RANK:
         raise ValueError(
             f"The matrix is {len(P)} × {P.shape[1]}; the limit of this page is {MAX_FEATURES} rows and "

@@ -38,19 +38,15 @@ def changes_listed(experiment: Experiment, epoch: int) -> str:
 
 def changed_words(experiment: Experiment, epoch: int) -> str:
     """Return the changes up to an epoch as a sentence, or ""."""
-    said = changes_listed(experiment, epoch)
-    if not said:
+    if not (said := changes_listed(experiment, epoch)):
         return ""
     return f"Changes during the run: {said}. The objective of each epoch uses the strengths of that epoch."
 
 
 def with_strengths(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Add columns with the strengths of every epoch to a history."""
-    extended = history.copy()
     along = [experiment.strengths(int(epoch) - 1) for epoch in history["epoch"]]
-    for name in STRENGTHS:
-        extended[name] = [strengths[name] for strengths in along]
-    return extended
+    return history.assign(**{name: [strengths[name] for strengths in along] for name in STRENGTHS})
 
 
 def with_jumps(history: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:

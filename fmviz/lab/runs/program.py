@@ -84,8 +84,7 @@ def opening(datasets: Iterable[str], *imports: str) -> str:
     *imports : str
         Import statements, one for each module.
     """
-    brought = "".join(map(_data, dict.fromkeys(datasets)))
-    if brought:
+    if brought := "".join(map(_data, dict.fromkeys(datasets))):
         imports += ("from fmviz.lab.importing import import_file",)
     return "\n".join(sorted(imports)) + "\n\n" + brought
 

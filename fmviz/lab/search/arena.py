@@ -108,10 +108,9 @@ class Starts:
 
 def of_json(shipped: Mapping[str, Any]) -> Starts:
     """Return the results in a shipped file."""
-    arrays = (
+    f1, path, film = (
         {name: np.array(each) for name, each in shipped[part].items()} for part in ("f1", "path", "film")
     )
-    f1, path, film = arrays
     return Starts(f1, shipped["seed"], path, film)
 
 

@@ -136,9 +136,13 @@ class Findings:
         records = []
         for a, b in pairs[["a", "b"]].head(_DESCRIBED).to_numpy():
             contrast = self.effects.contrast(a, b)
-            means = *contrast.means, contrast.of_counted, *contrast.counted
-            numbers = contrast.effect, *(contrast.interval or (np.nan, np.nan)), *means
-            records.append((*numbers, self.effects.sentence_of(contrast)))
+            records.append(
+                (
+                    *(contrast.effect, *(contrast.interval or (np.nan, np.nan)), *contrast.means),
+                    *(contrast.of_counted, *contrast.counted),
+                    self.effects.sentence_of(contrast),
+                )
+            )
         return pairs.join(pd.DataFrame(records, columns=_DIFFERENCE)).fillna({"sentence": ""})
 
     def _tested(self, keys: Iterator[tuple[int, ...]]) -> pd.DataFrame:
@@ -264,24 +268,8 @@ def read_findings(
     chosen: Name = "pairs"
     if contest is not None:
         chosen = contest.sparsest if sparsest else contest.best
-    by = (
-        None if should_stop() else (yield from described(contest, chosen, run, parameters, None, should_stop))
-    )
-    if by is not None:
-        yield by
-
-
-def described(
-    contest: Contest | None,
-    chosen: Name,
-    run: Run,
-    parameters: Parameters,
-    posterior: Posterior | None = None,
-    should_stop: Callable[[], bool] = never,
-) -> Generator[Message, None, Findings | None]:
-    """Return the findings on a run with a single output; see `described_outputs`."""
-    each = yield from described_outputs(contest, chosen, run, parameters, posterior, should_stop)
-    return each[0] if each else None
+    if not should_stop():
+        yield from (yield from described_outputs(contest, chosen, run, parameters, None, should_stop))
 
 
 def described_outputs(
@@ -320,8 +308,14 @@ def described_outputs(
         effects = effects_of(own, single if machine is None else machine.machines[c])
         f = None if alone is None else alone[c]
         by = Findings.of(effects, own.problem, f, own.row_groups[0], own.experiment.seed)
-        output = run.dataset.outputs[c] if run.dataset.outputs else ""
-        findings.append(replace(by, candidates=candidates, message=message, output=output))
+        findings.append(
+            replace(
+                by,
+                candidates=candidates,
+                message=message,
+                output=run.dataset.outputs[c] if run.dataset.outputs else "",
+            )
+        )
     return findings
 
 

@@ -37,8 +37,9 @@ def shipped(experiment: Experiment, regularizers: Sequence[str], target: int, se
     for record in json.loads(gzip.decompress(PATH.read_bytes())):
         own, P = Experiment.from_json(record["experiment"]), np.array(record["parameters"])
         parameters = Parameters(P, np.zeros(len(P)), 0.0)
-        own_fit = SearchFit(**{**record, "experiment": own, "parameters": parameters})
-        fits[replace(own, lambda_sparse=0.0)] = own_fit
+        fits[replace(own, lambda_sparse=0.0)] = SearchFit(
+            **{**record, "experiment": own, "parameters": parameters}
+        )
     base = replace(experiment, lambda_sparse=0.0)
     each = [
         replace(base, seed=seed, regularizer=PENALTIES[name])

@@ -182,7 +182,7 @@ def trace(
 def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[], bool]) -> Iterator[PathFit]:
     experiment = plan.method(regularizer)
     run = Run.prepare(experiment)
-    fits = _along(plan, run) | {"random_state": [experiment.seed, 1], "should_stop": should_stop}
+    fits = _along(run) | {"random_state": [experiment.seed, 1], "should_stop": should_stop}
     points = (
         (point for _, point in walk(run.problem, plan.lambdas, **fits))
         if experiment.start == "warm"
@@ -200,7 +200,7 @@ def _path(plan: PathPlan, regularizer: str, kept: bool, should_stop: Callable[[]
         )
 
 
-def _along(plan: PathPlan, run: Run) -> dict[str, Any]:
+def _along(run: Run) -> dict[str, Any]:
     """Return the keywords common to all paths of a plan."""
     experiment = run.experiment
     return {
@@ -219,7 +219,7 @@ def selections(
 ) -> Iterator[np.ndarray]:
     """Yield the pairs used by paths of a regularizer on halves of the rows; see `iterate_selection`."""
     run = Run.prepare(plan.method(regularizer))
-    fits = _along(plan, run)
+    fits = _along(run)
     # Warm fits follow the grid upwards from an informed start.
     warm = run.experiment.start == "warm"
     yield from iterate_selection(
@@ -242,9 +242,10 @@ def fit_words(fit: Any) -> str:
 
 def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
     """Return one row per fit: ``regularizer``, ``label``, ``lambda_sparse``, and the results."""
-    penalties = [fit.experiment.regularizer for fit in fits]
     rows = [
-        {"regularizer": p.name, "label": p.label, **f.values} for p, f in zip(penalties, fits, strict=True)
+        {"regularizer": penalty.name, "label": penalty.label, **fit.values}
+        for fit in fits
+        for penalty in [fit.experiment.regularizer]
     ]
     return pd.DataFrame(
         sorted(rows, key=lambda row: (METHODS.index(row["regularizer"]), row["lambda_sparse"]))
@@ -253,8 +254,11 @@ def path_table(fits: Sequence[PathFit]) -> pd.DataFrame:
 
 def metrics_in(table: pd.DataFrame) -> dict[str, Metric]:
     """Return the metrics in a table, the primary one first."""
-    known = {name: metric for name, metric in COLUMNS.items() if metric.function and name in table}
-    return {name: metric for name, metric in known.items() if table[name].notna().any()}
+    return {
+        name: metric
+        for name, metric in COLUMNS.items()
+        if metric.function and name in table and table[name].notna().any()
+    }
 
 
 def path_program(plan: PathPlan, seeds: Sequence[int] = ()) -> str:
@@ -314,11 +318,13 @@ def learn(
     """
     for name in plan.regularizers:
         fit = plan.method(name)
-        changes: dict[str, Any] = {
-            "solver": name_of(fit.solver),
-            "max_epochs": min(fit.max_epochs, EPOCHS[-1]),
-        }
-        fit = replace(fit, lambda_sparse=strength, start="random", **changes)
+        fit = replace(
+            fit,
+            lambda_sparse=strength,
+            start="random",
+            solver=name_of(fit.solver),
+            max_epochs=min(fit.max_epochs, EPOCHS[-1]),
+        )
         # The end replaces the next frame if its epoch has none.
         factors = [
             snapshot.parameters.P

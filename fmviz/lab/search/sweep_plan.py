@@ -114,24 +114,26 @@ class SweepPlan:
             model = get_model(settings["model"], own) if "model" in settings else None
             settings = suggested(name, model).to_dict() | settings
         cell = Experiment.from_dict(settings)
-        reason = cell.why_not()
-        if reason is not None:
+        if (reason := cell.why_not()) is not None:
             words = ", ".join(f"{name} = {value}" for name, value in settings.items())
             raise ValueError(f"{words} cannot be fitted: {reason}")
         return cell
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a dictionary, in the layout of a file."""
-        tables = {
-            "title": self.title,
-            "suggested": self.suggested,
-            "base": self.base,
-            "dataset": self.datasets,
-            "method": self.methods,
-            "grid": self.grid,
-            "seeds": self.seeds,
-        }
-        return dict(plain(tables))
+        return dict(
+            plain(
+                {
+                    "title": self.title,
+                    "suggested": self.suggested,
+                    "base": self.base,
+                    "dataset": self.datasets,
+                    "method": self.methods,
+                    "grid": self.grid,
+                    "seeds": self.seeds,
+                }
+            )
+        )
 
     def to_json(self) -> str:
         """Return the plan as JSON."""

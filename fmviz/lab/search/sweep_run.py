@@ -174,17 +174,17 @@ def _lost(_: int) -> Growth:
 
 def compile_kernels(experiments: Iterable[Experiment]) -> None:
     """Compile the kernels of all experiments into the cache of the workers."""
-    seen = set()
-    for experiment in experiments:
-        # Numbers are arguments of kernels; names and switches determine the kernels.
-        kind = frozenset(
-            (name, value) for name, value in experiment.to_dict().items() if isinstance(value, (str, bool))
-        )
-        if kind not in seen:
-            seen.add(kind)
-            # Failures recur in a worker, which reports them.
-            with suppress(Exception):
-                Run.prepare(replace(experiment, max_epochs=1)).end()
+    # Numbers are arguments of kernels; names and switches determine the kernels.
+    kinds = {
+        frozenset(
+            (name, x) for name, x in experiment.to_dict().items() if isinstance(x, str | bool)
+        ): experiment
+        for experiment in experiments
+    }
+    for experiment in kinds.values():
+        # Failures recur in a worker, which reports them.
+        with suppress(Exception):
+            Run.prepare(replace(experiment, max_epochs=1)).end()
 
 
 def _on_cluster(address: str, chains: Sequence[workers.Chain]) -> Generator[tuple[int, Growth]]:

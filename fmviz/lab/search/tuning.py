@@ -12,7 +12,7 @@ from fmviz.engine.fit import chosen_solver, never
 from fmviz.engine.problem import Formulation
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.starts.informed import QUICK
-from fmviz.lab.runner import Run, prepare
+from fmviz.lab.runner import Run
 from fmviz.lab.search.averaged import can_be_sampled
 from fmviz.paths.shared_basis import search_basis_strength
 from fmviz.paths.validation import Trial, Validation, default_folds, search_strengths
@@ -55,8 +55,7 @@ def tuned(
     rng = np.random.default_rng([experiment.seed, 2])
     y, together = problem.y, problem.model.multi_output
     classes = problem.loss.task == "binary" or (together and problem.target.kind != "real")
-    first = y if y.ndim == 1 else y[:, 0]
-    folds = default_folds(first, classes and y.ndim == 1, rng, prepared.row_groups[0])
+    folds = default_folds(y if y.ndim == 1 else y[:, 0], classes and y.ndim == 1, rng, prepared.row_groups[0])
     size: dict[str, Any] = {}
     if can_be_sampled(problem):
         size = {"count": 8, "patience": 3}
@@ -72,12 +71,11 @@ def tuned(
         basis = yield from search_basis_strength(problem, folds, rng, solver=solver, should_stop=should_stop)
         strengths = {"lambda_w": basis.best.lambda_w, "lambda_sparse": basis.best.lambda_sparse}
         return _rounded(strengths) | suited, basis
-    chosen = "auto" if experiment.solver == "auto" else solver
     search = yield from search_strengths(
         problem,
         folds,
         rng,
-        solver=chosen,
+        solver="auto" if experiment.solver == "auto" else solver,
         one_se=sparsest,
         groups=prepared.dataset.groups,
         should_stop=should_stop,
@@ -100,8 +98,3 @@ def with_settings(run: Run, settings: Mapping[str, Any]) -> Run:
     """Return the run with other strengths and other fit settings."""
     strengths = {name: value for name, value in settings.items() if name in STRENGTHS}
     return replace(run, experiment=replace(run.experiment, **settings), problem=run.problem.at(**strengths))
-
-
-def on_all_rows(run: Run) -> Run:
-    """Return the run on all rows of its data, without held-out rows."""
-    return prepare(run.dataset, replace(run.experiment, validation=0.0), np.arange(len(run.dataset.y)))

@@ -45,8 +45,7 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
         If a run is unknown or damaged.
     """
     exported = store.get_many(runs)
-    missing = set(runs) - {run.id for run in exported}
-    if missing:
+    if missing := set(runs) - {run.id for run in exported}:
         raise ValueError(f"Unknown run {min(missing)!r}.")
     for run in exported:
         if run.status == BROKEN:
@@ -56,12 +55,12 @@ def export_runs(store: RunStore, runs: Collection[str]) -> bytes:
         about = {"format": FORMAT, "version": VERSION, "exported": time.time(), "runs": len(exported)}
         archive.writestr("about.json", json.dumps(about))
         for run in exported:
-            data: dict[str, Any] = {name: getattr(run, name) for name in _WORDS}
-            data |= {"id": run.id, "created": run.created, "updated": run.updated, "epoch": run.epoch}
-            data |= {"experiment": run.settings, "versions": run.versions, "trace": store.trace(run.id)}
+            data = {
+                **{name: getattr(run, name) for name in (*_WORDS, "id", "created", "updated", "epoch")},
+                **{"experiment": run.settings, "versions": run.versions, "trace": store.trace(run.id)},
+            }
             archive.writestr(f"{run.id}.json", json.dumps(data))
-            rows = store.database.read("SELECT data FROM parameters WHERE run = ?", (run.id,))
-            if rows:
+            if rows := store.database.read("SELECT data FROM parameters WHERE run = ?", (run.id,)):
                 archive.writestr(f"{run.id}.npz", rows[0]["data"], zipfile.ZIP_STORED)
     return buffer.getvalue()
 

@@ -93,10 +93,9 @@ def lowest(
             for record in history
             if problems[bisect.bisect_left(starts, record["epoch"]) - 1] == problem
         ]
-        alike = same_problem(experiment.under(problem), data) if data else []
         others = [
             (other.last["objective"], f"run {other.id[:4]}, {label_of('solver', other.settings['solver'])}")
-            for other in alike
+            for other in (same_problem(experiment.under(problem), data) if data else ())
             if other.id != run
         ]
         known = [(value, source) for value, source in (*own, *others) if math.isfinite(value)]

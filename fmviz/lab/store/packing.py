@@ -67,7 +67,5 @@ def unpack_records(data: bytes) -> list[Record]:
 def spark(values: Iterable[float], most: int = 48) -> list[float]:
     """Return at most `most` finite values, evenly spaced, including the first and the last."""
     kept = [float(value) for value in values if np.isfinite(value)]
-    if len(kept) <= most:
-        return kept
-    places = np.unique(np.linspace(0, len(kept) - 1, most).round().astype(int))
+    places = np.linspace(0, len(kept) - 1, min(len(kept), most)).round().astype(int)
     return [kept[i] for i in places]

@@ -165,5 +165,7 @@ class Recorder:
         except StoreError as error:
             self.trouble = str(error)
         except (sqlite3.Error, OSError) as error:
-            way = "Free disk space, or choose another store with FMVIZ_STORE."
-            self.trouble = f"This run could not be saved ({error}). {way}"
+            self.trouble = (
+                f"This run could not be saved ({error}). Free disk space, or choose another store with "
+                "FMVIZ_STORE."
+            )

@@ -114,8 +114,7 @@ class RunStore:
         state = checkpoint.to_bytes() if checkpoint is not None else None
         last = records[-1] if records else None
         with self.database.write() as connection:
-            row = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()
-            if row is None:
+            if (row := connection.execute("SELECT epoch FROM runs WHERE id = ?", (run,)).fetchone()) is None:
                 return  # Deleted meanwhile.
             self._check_owner(connection, run)
             connection.execute(
@@ -214,8 +213,14 @@ class RunStore:
             trace = [record for record in self.trace(run) if record["epoch"] <= reached]
             connection.execute("DELETE FROM traces WHERE run = ?", (run,))
             if trace:
-                ends = {"first": trace[0]["epoch"], "last": trace[-1]["epoch"]}
-                insert(connection, "traces", run=run, **ends, records=pack_records(trace))
+                insert(
+                    connection,
+                    "traces",
+                    run=run,
+                    first=trace[0]["epoch"],
+                    last=trace[-1]["epoch"],
+                    records=pack_records(trace),
+                )
             last = trace[-1] if trace else {}
             connection.execute(
                 "UPDATE runs SET owner = ?, updated = ?, status = ?, message = 'Training.', epoch = ?, "
@@ -272,13 +277,11 @@ class RunStore:
         """
         conditions, values = ["TRUE"], []
         filters = {"dataset": dataset, "model": model, "regularizer": regularizer, "origin": origin}
+        filters["sweep"] = () if sweep is None else (sweep,)
         for name, wanted in filters.items():
             if wanted:
                 conditions.append(f"{name} IN {_LISTED}")
                 values.append(json.dumps(list(wanted)))
-        if sweep is not None:
-            conditions.append("sweep = ?")
-            values.append(sweep)
         if text:
             conditions.append("instr(lower(title || ' ' || experiment || ' ' || message || ' ' || id), ?)")
             values.append(text.lower())

@@ -202,11 +202,12 @@ class StoredRun:
     @classmethod
     def broken(cls, run: str, error: str) -> StoredRun:
         """Return a placeholder for an unreadable run."""
-        message = (
-            f"This record of the run store is damaged ({error}). `fmviz runs salvage NEW` saves all other "
-            "runs to a new store."
+        return cls(
+            run,
+            title="Damaged record",
+            message=f"This record of the run store is damaged ({error}). `fmviz runs salvage NEW` saves all "
+            "other runs to a new store.",
         )
-        return cls(run, title="Damaged record", message=message)
 
 
 def _start_ticks(pid: int) -> str:

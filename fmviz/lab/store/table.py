@@ -134,7 +134,6 @@ def numbers(
     elif machine.orders != (2,):
         pairs = "sets of features, of every order, that share a column of P in which all are non-zero"
     sweeps = "Sweeps over all parameters." if machine.factorised else "Steps of all parameters at once."
-    spent = "Solver time, without evaluation and drawing."
     return [
         ("Epoch", f"{int(last['epoch']):,}", sweeps, ""),
         ("Objective", cell(float(last["objective"])), "Sum of loss and penalties, which is minimised.", ""),
@@ -152,7 +151,12 @@ def numbers(
             else [("Bases", f"{last['used_bases']:,}", "Non-zero rows of V.", "")]
         ),
         _certificate(history, machine, ended),
-        ("Solver time", f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms", spent, ""),
+        (
+            "Solver time",
+            f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms",
+            "Solver time, without evaluation and drawing.",
+            "",
+        ),
     ]
 
 
@@ -265,11 +269,13 @@ def differing(groups: Sequence[Sequence[StoredRun]], only: bool = True) -> pd.Da
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
     """Replace names and values in a table by `differing` with their labels."""
-    rows = [
-        [name_of(what), *(label_of(what, text) for text in texts)]
-        for what, *texts in table.itertuples(index=False)
-    ]
-    return pd.DataFrame(rows, columns=table.columns)
+    return pd.DataFrame(
+        [
+            [name_of(what), *(label_of(what, text) for text in texts)]
+            for what, *texts in table.itertuples(index=False)
+        ],
+        columns=table.columns,
+    )
 
 
 def _texts(values: Sequence[Any], folded: bool) -> str:

@@ -253,8 +253,9 @@ def profile(
         try:
             content = _file(file).read_bytes() if data is None else data
         except OSError:
-            message = "The file of this data set is no longer on this computer. Upload it again."
-            raise ValueError(message) from None
+            raise ValueError(
+                "The file of this data set is no longer on this computer. Upload it again."
+            ) from None
         return Profile(*describe_confined(content, reading, should_stop))
 
     return _profiles.get((file, reading), read)
@@ -262,11 +263,10 @@ def profile(
 
 def encoded(file: str, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Encoded:
     """Encode a stored file by a recipe, cached; raises as `profile`."""
-
-    def encode() -> Encoded:
-        return encode_confined(profile(file, recipe.reading, should_stop).source, recipe, should_stop)
-
-    return _encoded.get((file, recipe), encode)
+    return _encoded.get(
+        (file, recipe),
+        lambda: encode_confined(profile(file, recipe.reading, should_stop).source, recipe, should_stop),
+    )
 
 
 def sized(file: str, recipe: Recipe, should_stop: Callable[[], bool] = never) -> Size:
@@ -316,8 +316,7 @@ def find(name: str) -> Upload | None:
 
 def load(name: str) -> Dataset:
     """Load a data set by name; raises ValueError if it is not stored here."""
-    upload = find(name)
-    if upload is None:
+    if (upload := find(name)) is None:
         raise ValueError(why_not(name))
 
     def of(numbers: str = "") -> Dataset:
@@ -343,8 +342,7 @@ def why_not(name: str) -> str | None:
 
 def delete(name: str) -> bool:
     """Delete a data set, and its file if no other uses it; return whether it existed."""
-    upload = find(name)
-    if upload is None:
+    if (upload := find(name)) is None:
         return False
     _entry(name).unlink(missing_ok=True)
     others = [find(entry.stem) for entry in data_folder().glob("own_*.json")]
