@@ -100,19 +100,6 @@ TABLE: tuple[ParamSpec | Several, ...] = (
     ),
     ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
 )
-PARTS = (
-    "path",
-    "suggest",
-    "start",
-    "stop",
-    "charts",
-    "select",
-    "select_stop",
-    "fit",
-    "exports",
-    "extend",
-)
-EXPERT = ("order", "lambda_w", "lambda_p", "validation", "suggest")
 _SHOWN = "fmviz:path:shown"
 _STYLE = """<style>
 [class*="st-key-path_box"] .katex-display {margin: 0; font-size: 0.95em}
@@ -122,7 +109,15 @@ _STYLE = """<style>
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("path", TABLE, parts=PARTS, expert=EXPERT)
+    settings = Settings(
+        "path",
+        TABLE,
+        parts=(
+            *("path", "suggest", "start", "stop", "charts", "select", "select_stop", "fit", "exports"),
+            "extend",
+        ),
+        expert=("order", "lambda_w", "lambda_p", "validation", "suggest"),
+    )
     linked = settings.read_url()
     with shell.page("λ-path", settings):
         brought = ("low", "high", "order", "run", *_SHARED)
@@ -154,8 +149,8 @@ def render() -> None:
 
 def base_of(settings: Settings) -> Experiment:
     """Return the experiment common to all fits: the settings, else the suggestions for the data set."""
-    values = suggested(settings["dataset"], "fm").to_dict()
-    values = {name: values[name] for name in _SPECS if name in values} | {
+    suggestions = suggested(settings["dataset"], "fm").to_dict()
+    values = {name: suggestions[name] for name in _SPECS if name in suggestions} | {
         "regularizer": "ti",
         "solver": "auto",
         "lambda_sparse": 1.0,
@@ -295,9 +290,6 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
 
 
 # -------------------------------------------------------------------------------------------------- result
-
-
-_LARGE, _MATRIX = 300, 300
 
 
 def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: TaskView) -> None:
@@ -440,7 +432,7 @@ def _charts(
         chosen=chosen,
         mark=settings["target"] or None,
         matched=sought,
-        height=_LARGE,
+        height=300,
     )
     key, alt = (
         f"path_{metric.name}_used_interactions",
@@ -512,7 +504,7 @@ def _point(plan: PathPlan, row: pd.Series, metric: Metric, view: TaskView) -> No
         for fit in view.items:
             if fit.experiment == experiment and _drawable(fit):
                 pictures = {name: [arena.fitted(fit.parameters.P, "", dataset)]}
-                arena.draw_panels(pictures, dataset, "path_matrix", _MATRIX)
+                arena.draw_panels(pictures, dataset, "path_matrix", 300)
 
 
 def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]) -> None:

@@ -86,8 +86,6 @@ TABLE = (
         help="Order of the interactions for TI and CS of order m. m = 2 gives TI and CS.",
     ),
 )
-PARTS = ("curves", "worked", "exports")
-EXPERT = ("source",)
 EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 
 
@@ -161,7 +159,13 @@ LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset",))
+    settings = Settings(
+        "prox",
+        TABLE,
+        parts=("curves", "worked", "exports"),
+        expert=("source",),
+        unread=("dataset",),
+    )
     with shell.page("Proximal operators", settings):
         # The sticky slider covers the scrolled content with the background colour.
         light, dark = (
@@ -253,7 +257,6 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
     """Draw the part that depends on λ; moving the slider reruns only this fragment."""
     degree = settings["degree"]
     studies = [_study(token, name, degree, P) for name in chosen]
-    powers = any("degree" in study.variant.penalty.settings for study in studies)
     with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
         exponent = widgets.control(
             settings,
@@ -263,13 +266,12 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
             lab.EXPONENTS,
             format_func=widgets.power_label,
         )
-        if powers:
+        if any("degree" in study.variant.penalty.settings for study in studies):
             widgets.param(settings, "degree", "Order m", style="slider")
     remaining = [f"{study.variant.label} **{study.interactions[study.at(exponent)]:,}**" for study in studies]
     st.markdown(f"Remaining interactions, of {used_interactions(P):,}: {', '.join(remaining)}.")
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
-    payload = pictures(token, chosen, driver, P, degree=degree)
-    matrix_view(payload, key="prox_view")
+    matrix_view(pictures(token, chosen, driver, P, degree=degree), key="prox_view")
     if settings.shows("curves", "Interactions and features against λ"):
         _curves(studies, exponent)
     if settings.shows("worked", "Formula, certificate and numbers"):
@@ -312,7 +314,6 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
 
 def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
     st.subheader("Downloads")
-    power = f"2^{exponent}"
     widgets.download(
         "P and all Q (npz)",
         lambda: pack_parameters(
@@ -333,7 +334,7 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
             **settings.as_dict("d", "k", "distribution", "seed"),
             P=P if settings["source"] == "pasted" else None,
         ),
-        f"{', '.join(study.variant.label for study in studies)} at λ = {power} on P, "
+        f"{', '.join(study.variant.label for study in studies)} at λ = 2^{exponent} on P, "
         f"{P.shape[0]} × {P.shape[1]}",
         data={"P": array_hash(P, np.empty(0))},
     )

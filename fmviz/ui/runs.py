@@ -57,7 +57,6 @@ TABLE = (
     ),
 )
 _TOLD = "fmviz:runs:told"
-_TABLE_KEY = "fmviz:runs:table"
 
 
 def render() -> None:
@@ -144,7 +143,7 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
         selection_mode="multi-row",
         on_select="rerun",
         # A new list starts without a selection.
-        key=f"{_TABLE_KEY}:{hash(tuple(run.id for run in listed))}",
+        key=f"fmviz:runs:table:{hash(tuple(run.id for run in listed))}",
         height=min(35 * (len(listed) + 1) + 3, 460),
         row_height=35,
         column_config={

@@ -31,14 +31,8 @@ Words = Callable[[TaskView], tuple[str, float | None]]
 
 def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
     """Return the number of finished fits, of a total if known, and the current activity."""
-    return (
-        f"{_fits(done, total)}, {pace(view, done, total)}. {now or _beginning(view)}",
-        done / total if total else None,
-    )
-
-
-def _beginning(view: TaskView) -> str:
-    return view.message if view.state is TaskState.QUEUED else "Preparing the data."
+    now = now or (view.message if view.state is TaskState.QUEUED else "Preparing the data.")
+    return f"{_fits(done, total)}, {pace(view, done, total)}. {now}", done / total if total else None
 
 
 def _fits(done: int, total: int) -> str:
