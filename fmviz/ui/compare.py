@@ -627,11 +627,9 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
     label = " and ".join(metric.label for metric in shown)
     alt = f"{label} of {len(histories)} runs against {axes[settings['x']].lower()}."
     chart(figures.overlay(histories, *shown, x=settings["x"]), key="compare_curves", alt=alt)
-    source = next(iter(least.values()), "")
-    if len(least) > 1:
-        source = f"F* is the lowest objective known for the problem of each run, of {len(least)} problems."
     if curve == OBJECTIVE:
-        st.caption(plain(source))
+        several = f"F* is the lowest objective known for the problem of each run, of {len(least)} problems."
+        st.caption(plain(several if len(least) > 1 else next(iter(least.values()), "")))
     # The saved page lacks dashes to distinguish runs with the same regularizer.
     colors, charts = palette.method_colors([name for name, *_ in histories]), []
     for metric in shown:

@@ -192,9 +192,10 @@ def _figure(
         color=regularizer_color(name),
         **options,
     )
-    label = PENALTIES[name].label
-    said = f"{label} moves {_point(point)} to {_point(moved)} at λ = {strength:g}."
-    return figure, f"Unit ball of Ω and flow of its operator. {said}"
+    return figure, (
+        f"Unit ball of Ω and flow of its operator. {PENALTIES[name].label} moves {_point(point)} to "
+        f"{_point(moved)} at λ = {strength:g}."
+    )
 
 
 def _large(settings: Settings, section: lab.Section, point: np.ndarray, moved: np.ndarray) -> None:

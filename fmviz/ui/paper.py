@@ -129,9 +129,8 @@ def _result(summary: Summary, result: Result) -> None:
     figure = go.Figure(result.picture)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
         _badges(Counter(check.verdict for check in result.checks))
-        budget = plain(result.budget.capitalize())
         st.caption(
-            f"{budget} budget, {result.seconds:.0f} s.",
+            f"{plain(result.budget.capitalize())} budget, {result.seconds:.0f} s.",
             width="content",
             help="Quick: fewer repetitions and smaller data. Full: the protocol of the paper.",
         )

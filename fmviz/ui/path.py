@@ -44,7 +44,7 @@ from fmviz.metrics import (
 )
 from fmviz.paths import accepted_range, grid
 from fmviz.stage.pictures import chart_of_figure
-from fmviz.typography import typeset
+from fmviz.typography import counted, typeset
 from fmviz.ui import arena, navigation, path_pairs, shell, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.escape import plain
@@ -260,11 +260,10 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
     task = None if shown is None else shown[1]
     active = task is not None and task.state.active
     stale = shown is not None and shown[0] != plan
-    fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
     row = controls(
         settings,
         task,
-        f"Run {fits}" if task is None or stale else "Run again",
+        f"Run {counted(plan.total, 'fit')}" if task is None or stale else "Run again",
         partial(_start, settings),
         disabled=not plan.total or (active and not stale),
     )

@@ -93,8 +93,8 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
     """Draw the controls of P; return a cache key of its contents, and P or None."""
     pasted = settings["source"] == "pasted"
     asked = ("matrix",) if pasted else ("distribution", "d", "k")
-    label = lab.DISTRIBUTIONS[settings["distribution"]].label
-    said = f"The matrix P: {label}, {settings['d']:,} × {settings['k']:,}"
+    distribution = lab.DISTRIBUTIONS[settings["distribution"]]
+    said = f"The matrix P: {distribution.label}, {settings['d']:,} × {settings['k']:,}"
     shown = settings.shows_any("source", *asked)
     # Random matrices need no input: show the pictures first.
     folded = shown and not pasted and not settings["lesson"]
@@ -102,8 +102,13 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
         widths = [3] if pasted else [1.2, 1, 1]
         if settings.shows("source"):
             first_column, *other_columns = st.columns([1.1, *widths], vertical_alignment="top")
-            words = {"sampled": "Drawn", "pasted": "Pasted"}
-            widgets.param(settings, "source", "The matrix P", labels=words, place=first_column)
+            widgets.param(
+                settings,
+                "source",
+                "The matrix P",
+                labels={"sampled": "Drawn", "pasted": "Pasted"},
+                place=first_column,
+            )
         else:
             other_columns = st.columns(widths, vertical_alignment="top")
         if pasted:
@@ -112,9 +117,9 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
         widgets.param(
             settings,
             "distribution",
-            labels={name: distribution.label for name, distribution in lab.DISTRIBUTIONS.items()},
+            labels={name: choice.label for name, choice in lab.DISTRIBUTIONS.items()},
             style="select",
-            help=lab.DISTRIBUTIONS[settings["distribution"]].help,
+            help=distribution.help,
             place=other_columns[0],
         )
         widgets.param(settings, "d", "Features d", style="slider", place=other_columns[1])

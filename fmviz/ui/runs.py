@@ -135,8 +135,10 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
     # Two points are no curve.
     curves = [values if len(values) > 2 else [] for values in frame["spark"]]
     frame["spark"] = [np.log10(v) if min(v, default=0.0) > 0.0 else v for v in curves]
-    shown = ["run", "dataset", "status", "spark", "objective", "interactions", "metric", "when", "features"]
-    shown += ["regularizer", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]
+    shown = [
+        *("run", "dataset", "status", "spark", "objective", "interactions", "metric", "when", "features"),
+        *("regularizer", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"),
+    ]
     event = st.dataframe(
         frame[shown].style.format(cell, subset=["objective", "lambda_sparse", "lambda_p"], na_rep="–"),
         hide_index=True,
@@ -257,11 +259,10 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
             st.warning(plain(error), icon=":material/history:")
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
-        name = experiment.dataset.name
         source = widgets.linked(
             program(experiment, run.epoch if halted else None),
             f"{title_of_run(run)}: {run.message}",
-            data={name: run.data_hash} if run.data_hash else {},
+            data={experiment.dataset.name: run.data_hash} if run.data_hash else {},
             versions=run.versions,
         )
         widgets.save_page("runs_report", lambda: html(of_stored(run, runs, source)), f"run-{run.id}")

@@ -157,11 +157,12 @@ def _plan(settings: Settings) -> SweepPlan:
 
 def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
     name, total = _name(plan), len(plan.cells)
-    fits = counted(total, "fit")
     row = controls(
         settings,
         task,
-        f"Run {fits}" if task is None or task.state is TaskState.FINISHED else f"Go on with {fits}",
+        f"Run {counted(total, 'fit')}"
+        if task is None or task.state is TaskState.FINISHED
+        else f"Go on with {counted(total, 'fit')}",
         lambda: manager().submit(
             f"sweep:{name}",
             lambda should_stop: carry_out(plan, store(), should_stop=should_stop, sweep=name),

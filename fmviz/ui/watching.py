@@ -64,9 +64,16 @@ def controls(
     row = st.container(horizontal=True, vertical_alignment="center", key=f"{settings.page}_{names[0]}_row")
     active = task is not None and task.state.active
     with row:
-        common: dict[str, Any] = {"icon": icon, "type": "primary", "shortcut": "P", "on_click": start}
         widgets.action(
-            settings, names[0], label, disabled=active if disabled is None else disabled, help=help, **common
+            settings,
+            names[0],
+            label,
+            disabled=active if disabled is None else disabled,
+            help=help,
+            icon=icon,
+            type="primary",
+            shortcut="P",
+            on_click=start,
         )
         widgets.stop(settings, task, "Finished fits are kept.", name=names[1])
     return row

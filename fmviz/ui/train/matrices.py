@@ -211,9 +211,8 @@ def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Lo
     ]
     d = dataset.X.shape[1]
     notation = view.machine.notation
-    labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else None
-    if labels is None and isinstance(drawn[0], CodesFrame):
-        labels = dataset.feature_names
+    names = dataset.feature_names if isinstance(drawn[0], CodesFrame) else None
+    labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else names
     return Panel(
         "Learned",
         drawn,
@@ -303,30 +302,25 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
     name, features = ("pairs", ()) if look is None else (order_name(look.order), look.at)
     labels = dataset.feature_names if exact else tile_labels(d)
     caption = f"{n_pairs:,} true {name}"
-    blocks = groups_of(truth) if exact and not features else ()
+    options = _named("W" if known else name, d)
+    frame: CodesFrame | ClassesFrame
     if exact and not known:
         # A matrix of ones would suggest equal weights.
         codes = _crossed_out((truth != 0).astype(np.int8), features)
-        structure = ClassesFrame(codes, [d * (d - 1) // 2 - n_pairs, n_pairs], caption=caption)
-        return Panel(
-            "Truth (support only)",
-            [structure],
-            row_labels=labels,
-            col_labels=labels,
-            gram_label=name,
-            classes=_STRUCTURE,
-            blocks=blocks,
-        )
-    codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
-    if exact:
-        codes = _crossed_out(codes, features)
+        frame = ClassesFrame(codes, [d * (d - 1) // 2 - n_pairs, n_pairs], caption=caption)
+        options["classes"] = _STRUCTURE
+    else:
+        shown = truth if exact else GivenPairs.of(truth).pooled(N_TILES)
+        codes, scale = encode_codes(shown, grey_diagonal=exact)
+        codes = _crossed_out(codes, features) if exact else codes
+        frame = CodesFrame(codes, scale, caption=caption)
     return Panel(
         "Truth" if known else "Truth (support only)",
-        [CodesFrame(codes, scale, caption=caption)],
+        [frame],
         row_labels=labels,
         col_labels=labels,
-        blocks=blocks,
-        **_named("W" if known else name, d),
+        blocks=groups_of(truth) if exact and not features else (),
+        **options,
     )
 
 

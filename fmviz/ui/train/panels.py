@@ -147,8 +147,7 @@ class TrainPanel:
 
     def heading(self, scene: Scene) -> str:
         """Return the heading for a scene."""
-        words = self.title
-        return words if isinstance(words, str) else words(scene)
+        return self.title if isinstance(self.title, str) else self.title(scene)
 
     def shown(self, scene: Scene, settings: Settings) -> bool:
         """Return whether the panel applies and no link hides it."""

@@ -207,12 +207,13 @@ def unavailable(experiment: Experiment) -> str | None:
 def train_query(experiment: Experiment) -> dict[str, str]:
     """Return the query of a link that opens and starts exactly this run on the page Train."""
     # Defaults are included: suggestions do not replace settings in a link.
-    named = {
-        "regularizer": experiment.regularizer.name,
-        "lambda_sparse": experiment.lambda_sparse,
-        "play": True,
-    }
-    return experiment.to_query() | to_query(named)
+    return experiment.to_query() | to_query(
+        {
+            "regularizer": experiment.regularizer.name,
+            "lambda_sparse": experiment.lambda_sparse,
+            "play": True,
+        }
+    )
 
 
 def suggest(settings: Settings, linked: bool) -> None:
@@ -267,8 +268,7 @@ def _suggested(dataset: str, model: str | Model) -> Experiment:
 
 def draw_suggested(settings: Settings) -> None:
     """Draw a notice of loaded suggestions, with a button that restores the previous settings."""
-    kept = st.session_state.get(_NOTE)
-    if kept is None:
+    if (kept := st.session_state.get(_NOTE)) is None:
         return
 
     def back() -> None:
