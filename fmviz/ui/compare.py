@@ -504,11 +504,14 @@ def _runs(settings: Settings) -> None:
     groups, names = seeds_folded(picked), COLUMNS if len({run.data_hash for run in picked}) == 1 else ()
     judged = [name for name in names if all(run.last.get(name) is not None for run in picked)]
     if judged and len(groups) > 1:
-        rows = [(_name(*group), run.last[judged[0]], math.nan) for group in groups for run in group]
-        table = pd.DataFrame(rows, columns=["label", "value", "refitted"])
+        table = pd.DataFrame(
+            [(_name(*group), run.last[judged[0]], math.nan) for group in groups for run in group],
+            columns=["label", "value", "refitted"],
+        )
         st.markdown(plain(f"{error_words(table, COLUMNS[judged[0]])}."))
-    columns = {group[0].id: _name(*group) for group in groups}
-    differences = in_words(differing(groups, only=len(groups) > 1)).rename(columns=columns)
+    differences = in_words(differing(groups, only=len(groups) > 1)).rename(
+        columns={group[0].id: _name(*group) for group in groups}
+    )
     if settings.shows("sides", "Differences"):
         _side_by_side(differences)
     _curves(settings, runs, groups, differences)
@@ -636,6 +639,14 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
         figure = figures.overlay(histories, metric, x=settings["x"])
         figure.for_each_trace(lambda trace: trace.update(line={"color": colors[trace.name], "dash": None}))
         charts.append(chart_of_figure(metric.label, figure))
-    tables = [("Differences", differences.to_dict("records"))]
-    make = partial(page, "Runs side by side", [alt], [("", Picture(charts=charts))], tables=tables)
-    widgets.save_page("compare_runs_page", make, "runs")
+    widgets.save_page(
+        "compare_runs_page",
+        partial(
+            page,
+            "Runs side by side",
+            [alt],
+            [("", Picture(charts=charts))],
+            tables=[("Differences", differences.to_dict("records"))],
+        ),
+        "runs",
+    )

@@ -60,13 +60,11 @@ def render() -> None:
             "becomes a check that holds, does not hold, or is not settled, with the number "
             "measured.",
         )
-        labels = {
+        labels = {ALL: "All figures"} | {
             name: f"{name.rpartition('_')[0]} · {summary.title}" for name, summary in summaries().items()
         }
         with st.container(key="paper_choice"):
-            widgets.param(
-                settings, "artefact", "Figure", labels={ALL: "All figures", **labels}, style="select"
-            )
+            widgets.param(settings, "artefact", "Figure", labels=labels, style="select")
         if settings["artefact"] == ALL:
             _cards(settings)
         else:

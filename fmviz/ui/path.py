@@ -156,8 +156,8 @@ def base_of(settings: Settings) -> Experiment:
         "lambda_sparse": 1.0,
         "start": "warm" if settings["order"] == "informed" else "random",
     }
-    own = settings.as_dict(*_SHARED, "validation")
-    return Experiment.from_dict(values | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
+    own = settings.as_dict(*_SHARED, "validation", "dataset", "seed")
+    return Experiment.from_dict(values | own)
 
 
 def load_suggested(settings: Settings) -> None:
@@ -350,8 +350,11 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
         _point(plan, picked, metric, view)
     if picked is not None and settings.shows("exports", "Table and downloads"):
         _takeaway(plan, table, metrics)
-        make = partial(_page, plan, view, table, metric, picked["lambda_sparse"])
-        widgets.save_page("path_page", make, f"path-{plan.base.dataset}")
+        widgets.save_page(
+            "path_page",
+            partial(_page, plan, view, table, metric, picked["lambda_sparse"]),
+            f"path-{plan.base.dataset}",
+        )
 
 
 def _further(settings: Settings, plan: PathPlan, sought: pd.DataFrame) -> None:
@@ -440,8 +443,13 @@ def _charts(
     if view.state.active:
         curves(figure, key=key, alt=alt, live=True)
     else:
-        pick = partial(_pick, settings, f"{key}_chart")
-        chart(figure, key, alt, on_select=pick, selection_mode="points")
+        chart(
+            figure,
+            key,
+            alt,
+            on_select=partial(_pick, settings, f"{key}_chart"),
+            selection_mode="points",
+        )
     if chosen is not None and all(map(_drawable, view.items)):
         band = None
         if sought is not None:

@@ -332,15 +332,17 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         key="prox_npz",
         help="All results at every λ in full precision, for numpy.load.",
     )
-    source = widgets.linked(
-        lab.python_source(
-            [study.variant for study in studies],
-            exponent,
-            **settings.as_dict("d", "k", "distribution", "seed"),
-            P=P if settings["source"] == "pasted" else None,
+    widgets.python_block(
+        widgets.linked(
+            lab.python_source(
+                [study.variant for study in studies],
+                exponent,
+                **settings.as_dict("d", "k", "distribution", "seed"),
+                P=P if settings["source"] == "pasted" else None,
+            ),
+            f"{', '.join(study.variant.label for study in studies)} at λ = 2^{exponent} on P, "
+            f"{P.shape[0]} × {P.shape[1]}",
+            data={"P": array_hash(P, np.empty(0))},
         ),
-        f"{', '.join(study.variant.label for study in studies)} at λ = 2^{exponent} on P, "
-        f"{P.shape[0]} × {P.shape[1]}",
-        data={"P": array_hash(P, np.empty(0))},
+        "Prints the same counts and certificates.",
     )
-    widgets.python_block(source, "Prints the same counts and certificates.")

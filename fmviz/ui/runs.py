@@ -177,7 +177,6 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
 
 
 def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
-    ids = [run.id for run in picked]
     sound = [run.id for run in picked if run.status != BROKEN]
     single = picked[0] if len(picked) == 1 else None
     with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
@@ -217,7 +216,7 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
         widgets.confirm_delete(
             "runs_delete",
             f"Deletes {names}{more} with settings, curves and parameters.",
-            partial(_delete, runs, ids),
+            partial(_delete, runs, [run.id for run in picked]),
         )
 
 

@@ -196,11 +196,10 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
     if failed := [fit.run.message for fit in fits if fit.run.status == "failed"]:
         count = f"{counted(len(failed), 'fit')} failed{'; the first' if len(failed) > 1 else ''}"
         st.warning(f"{count}: {plain(failed[0])}", icon=":material/error:")
-    metric = main_metric(table)
-    means = means_table(table, list(plan.grid), metric)
+    judged = COLUMNS[main_metric(table)]
+    means = means_table(table, list(plan.grid), judged.name)
     if means.empty:
         return
-    judged = COLUMNS[metric]
     first = means.iloc[0]
     strengths = plan.grid["lambda_sparse"]
     edges = {
@@ -216,7 +215,7 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
     )
     chosen = _draw_chosen(settings, table, judged)
     if not view.state.active:
-        best = best_runs(table, list(plan.grid), metric, MOST)
+        best = best_runs(table, list(plan.grid), judged.name, MOST)
         if len(best) > 1:
             navigation.page_link(
                 navigation.COMPARE,

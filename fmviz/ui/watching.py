@@ -111,9 +111,8 @@ def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
     if view.state is TaskState.FAILED:
         failure(view)
     elif not view.state.active:
-        words = f"{_fits(done, total)} in {view.elapsed:.0f} s.{end}"
         stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
-        st.caption(plain(stopped + words))
+        st.caption(plain(f"{stopped}{_fits(done, total)} in {view.elapsed:.0f} s.{end}"))
 
 
 def failure(view: TaskView) -> None:

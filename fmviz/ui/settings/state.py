@@ -219,12 +219,11 @@ class Settings:
         if reserved:
             raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, a reserved name.")
 
-    def _home(self, name: str) -> str:
-        return f"fmviz:{'shared' if self._is_shared(name) else self.page}:{name}"
+    def _owner(self, name: str) -> str:
+        return "shared" if any(item.name == name for item in SHARED) else self.page
 
-    @staticmethod
-    def _is_shared(name: str) -> bool:
-        return any(item.name == name for item in SHARED)
+    def _home(self, name: str) -> str:
+        return f"fmviz:{self._owner(name)}:{name}"
 
     def __getitem__(self, name: str) -> Any:
         """Return the current value of a setting."""
@@ -301,7 +300,7 @@ class Settings:
 
     def key(self, name: str) -> str:
         """Return the key of the widget of a setting, for instance ``"prox_seed"``."""
-        return f"{'shared' if self._is_shared(name) else self.page}_{name}"
+        return f"{self._owner(name)}_{name}"
 
     def bind(self, name: str, then: Callable[[], None] | None = None) -> dict[str, Any]:
         """Return the keywords ``key`` and ``on_change`` of a widget for a setting.

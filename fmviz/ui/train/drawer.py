@@ -279,8 +279,8 @@ def _missing(
     """List the unavailable choices with reasons, except the current choice."""
     missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
     if missing and settings.shows(name):
-        names = ", ".join(labels[choice] for choice in missing)
-        with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
+        heading = f"Not available here: {', '.join(labels[choice] for choice in missing)}"
+        with st.expander(heading, icon=":material/block:", key=key):
             groups: dict[str, list[str]] = {}
             for choice, why in missing.items():
                 groups.setdefault(why.removeprefix(labels[choice]), []).append(labels[choice])

@@ -229,22 +229,15 @@ def suggest(settings: Settings, linked: bool) -> None:
     model = settings["model"] if "model" in given or made_for == Experiment.model else made_for
     # Invalid values were replaced by defaults, with a notice: keep those.
     brought = bool(settings.notices) or any(n in given for n in (*NAMES, "run") if n != "model")
-    if (linked and brought) or (linked and before == dataset):
+    if linked and (brought or before == dataset):
         st.session_state.pop(_NOTE, None)
         return
     kept = settings.as_dict(*NAMES)
     own = experiment_of(settings).model if model == settings["model"] else model
-    wanted = _suggested(dataset, own)
-    new = _settings_of(wanted)
-    _take(settings, wanted)
+    _take(settings, _suggested(dataset, own))
     st.session_state.pop(_NOTE, None)
-    if before is not None and any(kept[name] != new[name] for name in NAMES):
+    if before is not None and settings.as_dict(*NAMES) != kept:
         st.session_state[_NOTE] = kept
-
-
-def _settings_of(experiment: Experiment) -> dict[str, Any]:
-    """Return the session values of an experiment's settings."""
-    return {**experiment.to_dict(), "changes": experiment.changes}
 
 
 def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) -> None:
@@ -255,7 +248,7 @@ def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) 
         table = _named(owner, value)
         given = {spec.name: value.settings[spec.name.removeprefix(f"{owner}_")] for spec in table}
         Settings("train", table).set(**given)
-    values = _settings_of(wanted)
+    values = {**wanted.to_dict(), "changes": wanted.changes}
     settings.set(**{name: values[name] for name in names})
 
 
