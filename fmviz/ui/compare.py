@@ -421,8 +421,7 @@ TABLE = (
     Text("runs", limit=MOST * 16, help="Ids of the runs."),
     ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="Quantity on the vertical axis."),
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Seconds count solver time only."),
-    # Regularizers with an exact proximal operator; ridge is not sparse.
-    # Their name in links.
+    # The regularizers, by their name in links: those with an exact operator; ridge is not sparse.
     Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="Regularizers to compare."),
     ParamSpec(
         "target",

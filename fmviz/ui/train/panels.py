@@ -147,7 +147,8 @@ class TrainPanel:
 
     def heading(self, scene: Scene) -> str:
         """Return the heading for a scene."""
-        return self.title if isinstance(self.title, str) else self.title(scene)
+        words = self.title
+        return words if isinstance(words, str) else words(scene)
 
     def shown(self, scene: Scene, settings: Settings) -> bool:
         """Return whether the panel applies and no link hides it."""
