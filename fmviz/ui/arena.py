@@ -157,8 +157,11 @@ def draw(
         with st.expander("What the regularizers penalize", icon=":material/functions:"):
             st.markdown(" ".join(words))
     if shown.state is TaskState.FINISHED:
-        make = partial(_saved, plan, shown, nearest, epochs, starts)
-        widgets.save_page(f"{settings.page}_page", make, f"{settings.page}-models")
+        widgets.save_page(
+            f"{settings.page}_page",
+            partial(_saved, plan, shown, nearest, epochs, starts),
+            f"{settings.page}-models",
+        )
 
 
 def _draw_path(

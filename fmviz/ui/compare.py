@@ -71,35 +71,11 @@ from fmviz.ui.watching import controls, draw_fits
 # ---------------------------------------------------------------------------------------- at equal sparsity
 
 
-# Regularizers with an exact proximal operator; ridge is not sparse.
-_OF_EQUAL_SPARSITY = (
-    # Their name in links.
-    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="Regularizers to compare."),
-    ParamSpec(
-        "target",
-        "int",
-        300,
-        1,
-        1_000_000,
-        help="Approximate number of interactions per model. Default: the number of true pairs where known; "
-        "otherwise a tenth of all pairs, at most one per ten rows.",
-    ),
-    ParamSpec(
-        "seeds",
-        "int",
-        3,
-        1,
-        10,
-        help="Repetitions of the search, each with another start and validation split. Differences smaller "
-        "than the spread over seeds are noise.",
-    ),
-)
 _DUEL_HEIGHT, _SMALL_HEIGHT = 260, 150
 
 
 def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     """Draw the comparison at equal sparsity: its settings, progress and result."""
-    spec = dataset_spec(settings["dataset"])
     experiment = comparison_base(settings["dataset"], settings["seed"])
     dataset = load_dataset(experiment.dataset)
     follow_data(settings, linked, ("target",), lambda: settings.set(target=suggested_target(dataset)))
@@ -110,9 +86,10 @@ def _draw_equal_sparsity(settings: Settings, linked: bool) -> None:
     fits = shipped(experiment, names, target, seeds) if task is None else []
     number = plain(range_words(accept))
     line = f"{widgets.labels_of(names)} · {number} interactions" + f" · {int(seeds)} seeds" * (seeds > 1)
+    title = plain(dataset_spec(settings["dataset"]).title)
     with shell.settings_box("compare_duel_box", line, folded=task is not None or bool(fits)):
         st.markdown(
-            f"**{plain(spec.title)}**: each regularizer at the weakest λ, of twelve per decade, that leaves "
+            f"**{title}**: each regularizer at the weakest λ, of twelve per decade, that leaves "
             f"{number} interactions."
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -285,12 +262,6 @@ def equal_sparsity_page(
 # ---------------------------------------------------------------------------------------------- under one λ
 
 
-_OF_STRENGTHS = (
-    ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or use the arrow keys."),
-    arena.how("watch"),
-    arena.why(METHODS),
-    ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
-)
 _HEIGHT = 300
 
 
@@ -385,17 +356,6 @@ def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
         return str(error)
 
 
-def _comparable(runs: RunStore, group: Sequence[StoredRun]) -> list[Weights]:
-    """Return the pair weights of runs; if they cannot be compared, draw the reason and return none."""
-    results = [_weights(run.id, run.updated, runs) for run in group]
-    reasons = {w: None for w in results if isinstance(w, str)}
-    if len({run.data_hash for run in group}) > 1:
-        reasons = {"These runs use different data; their pairs cannot be compared.": None}
-    if reasons:
-        st.caption(plain(" ".join(reasons)))
-    return [] if reasons else [w for w in results if not isinstance(w, str)]
-
-
 def _names(run: StoredRun, d: int) -> Sequence[str]:
     """Return the feature names; if the data are missing, draw a caption and return numbers."""
     try:
@@ -408,8 +368,14 @@ def _names(run: StoredRun, d: int) -> Sequence[str]:
 def _stability(runs: RunStore, group: Sequence[StoredRun]) -> None:
     seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
     st.markdown(f"**{plain(_name(*group))}**: {seeds}")
-    if not (weights := _comparable(runs, group)):
+    results = [_weights(run.id, run.updated, runs) for run in group]
+    reasons = dict.fromkeys(result for result in results if isinstance(result, str))
+    if len({run.data_hash for run in group}) > 1:
+        reasons = {"These runs use different data; their pairs cannot be compared.": None}
+    if reasons:
+        st.caption(plain(" ".join(reasons)))
         return
+    weights = [result for result in results if not isinstance(result, str)]
     table = stability(weights, _names(group[0], len(weights[0][0])))
     if table.empty:
         st.caption("No run uses any pair.")
@@ -455,11 +421,31 @@ TABLE = (
     Text("runs", limit=MOST * 16, help="Ids of the runs."),
     ParamSpec("curve", "choice", "objective", choices=tuple(_CURVES), help="Quantity on the vertical axis."),
     ParamSpec("x", "choice", "epoch", choices=("epoch", "seconds"), help="Seconds count solver time only."),
-    *_OF_EQUAL_SPARSITY,
-    *_OF_STRENGTHS,
+    # The regularizers, by their name in links: those with an exact operator; ridge is not sparse.
+    Several("fighters", ("l1", "l21", "ti", "cs"), METHODS, help="Regularizers to compare."),
+    ParamSpec(
+        "target",
+        "int",
+        300,
+        1,
+        1_000_000,
+        help="Approximate number of interactions per model. Default: the number of true pairs where known; "
+        "otherwise a tenth of all pairs, at most one per ten rows.",
+    ),
+    ParamSpec(
+        "seeds",
+        "int",
+        3,
+        1,
+        10,
+        help="Repetitions of the search, each with another start and validation split. Differences smaller "
+        "than the spread over seeds are noise.",
+    ),
+    ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or use the arrow keys."),
+    arena.how("watch"),
+    arena.why(METHODS),
+    ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
 )
-PARTS = ("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop", "curves")
-EXPERT = ("x", "pairs")
 _MENU = "fmviz:compare:menu"
 # Groups of runs averaged over seeds, or single runs.
 Groups = Sequence[Sequence[StoredRun]]
@@ -467,7 +453,12 @@ Groups = Sequence[Sequence[StoredRun]]
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("compare", TABLE, parts=PARTS, expert=EXPERT)
+    settings = Settings(
+        "compare",
+        TABLE,
+        parts=("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop", "curves"),
+        expert=("x", "pairs"),
+    )
     linked = settings.read_url()
     settings.unread = frozenset(("dataset", "seed") if settings["view"] == "runs" else ())
     with shell.page("Compare", settings):
@@ -512,11 +503,14 @@ def _runs(settings: Settings) -> None:
     groups, names = seeds_folded(picked), COLUMNS if len({run.data_hash for run in picked}) == 1 else ()
     judged = [name for name in names if all(run.last.get(name) is not None for run in picked)]
     if judged and len(groups) > 1:
-        rows = [(_name(*group), run.last[judged[0]], math.nan) for group in groups for run in group]
-        table = pd.DataFrame(rows, columns=["label", "value", "refitted"])
+        table = pd.DataFrame(
+            [(_name(*group), run.last[judged[0]], math.nan) for group in groups for run in group],
+            columns=["label", "value", "refitted"],
+        )
         st.markdown(plain(f"{error_words(table, COLUMNS[judged[0]])}."))
-    columns = {group[0].id: _name(*group) for group in groups}
-    differences = in_words(differing(groups, only=len(groups) > 1)).rename(columns=columns)
+    differences = in_words(differing(groups, only=len(groups) > 1)).rename(
+        columns={group[0].id: _name(*group) for group in groups}
+    )
     if settings.shows("sides", "Differences"):
         _side_by_side(differences)
     _curves(settings, runs, groups, differences)
@@ -529,7 +523,14 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
     known = {run.id: run for run in runs.runs(limit=OFFERED)}
     known |= {run.id: run for run in runs.get_many(wanted)}
     here = [name for name in wanted if name in known][:MOST]
-    _tell_missing(len(set(wanted)), len(set(wanted) - set(known)))
+    missing, there = len(set(wanted) - set(known)), len(set(wanted) & set(known))
+    sentences = (
+        f"{missing} of the {missing + there} runs of this link are not in this store"
+        f"{'; the others are shown' * (there > 0)}." * bool(missing),
+        f"The limit is {MOST} runs; only the first {MOST} of {there} are shown." * (there > MOST),
+    )
+    if any(sentences):
+        st.warning(plain(" ".join(filter(None, sentences))), icon=":material/link_off:")
     if st.session_state.get(_MENU) != here:
         st.session_state[_MENU] = here
     if not settings.shows("runs", "Runs"):
@@ -547,16 +548,6 @@ def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
             help=f"Lists the newest {OFFERED}; select older runs on the Runs page.",
         )
     return [known[name] for name in here]
-
-
-def _tell_missing(wanted: int, missing: int) -> None:
-    others, there = "; the others are shown" * (missing < wanted), wanted - missing
-    sentences = (
-        f"{missing} of the {wanted} runs of this link are not in this store{others}." * bool(missing),
-        f"The limit is {MOST} runs; only the first {MOST} of {there} are shown." * (there > MOST),
-    )
-    if any(sentences):
-        st.warning(plain(" ".join(filter(None, sentences))), icon=":material/link_off:")
 
 
 def _name(*group: StoredRun) -> str:
@@ -638,17 +629,23 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
     label = " and ".join(metric.label for metric in shown)
     alt = f"{label} of {len(histories)} runs against {axes[settings['x']].lower()}."
     chart(figures.overlay(histories, *shown, x=settings["x"]), key="compare_curves", alt=alt)
-    source = next(iter(least.values()), "")
-    if len(least) > 1:
-        source = f"F* is the lowest objective known for the problem of each run, of {len(least)} problems."
     if curve == OBJECTIVE:
-        st.caption(plain(source))
+        several = f"F* is the lowest objective known for the problem of each run, of {len(least)} problems."
+        st.caption(plain(several if len(least) > 1 else next(iter(least.values()), "")))
     # The saved page lacks dashes to distinguish runs with the same regularizer.
     colors, charts = palette.method_colors([name for name, *_ in histories]), []
     for metric in shown:
         figure = figures.overlay(histories, metric, x=settings["x"])
         figure.for_each_trace(lambda trace: trace.update(line={"color": colors[trace.name], "dash": None}))
         charts.append(chart_of_figure(metric.label, figure))
-    tables = [("Differences", differences.to_dict("records"))]
-    make = partial(page, "Runs side by side", [alt], [("", Picture(charts=charts))], tables=tables)
-    widgets.save_page("compare_runs_page", make, "runs")
+    widgets.save_page(
+        "compare_runs_page",
+        partial(
+            page,
+            "Runs side by side",
+            [alt],
+            [("", Picture(charts=charts))],
+            tables=[("Differences", differences.to_dict("records"))],
+        ),
+        "runs",
+    )

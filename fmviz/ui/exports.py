@@ -51,14 +51,13 @@ def draw_exports(view: JobView) -> None:
             help="All parameters (P or W, w, bias, …), names of features and outputs, and settings, for "
             "numpy.load.",
         )
-    source = widgets.linked(
-        script(view),
-        f"{title_of_settings(experiment.to_dict(), view.epoch)}, {view.epoch:,} epochs: objective "
-        f"{last['objective']:.10g}",
-        data={experiment.dataset.name: data_hash(dataset)},
-    )
     widgets.python_block(
-        source,
+        widgets.linked(
+            script(view),
+            f"{title_of_settings(experiment.to_dict(), view.epoch)}, {view.epoch:,} epochs: objective "
+            f"{last['objective']:.10g}",
+            data={experiment.dataset.name: data_hash(dataset)},
+        ),
         f"Repeats this run and prints: objective {last['objective']:.10g}, used features "
         f"{last['used_features']:.0f}, used interactions {last['used_interactions']:.0f}.",
     )

@@ -22,11 +22,6 @@ from fmviz.ui.charts import chart, small_chart
 from fmviz.ui.guard import fragment
 from fmviz.ui.settings.state import Settings, Several
 
-_REACH = figures.REACH
-_STEP = 0.05
-# Heights of the large and the small pictures, in pixels.
-_LARGE, _SMALL = 360, 110
-_LATTICE = np.round(np.arange(-20, 21) / 10, 10)
 _COLUMN = (1.6, 1.1, 0.8, 0.5, 0.3, 0.15)
 TABLE: tuple[ParamSpec | Several, ...] = (
     Several("penalties", ("l1", "l21", "ti", "cs"), lab.NAMES, help="One picture per regularizer."),
@@ -41,7 +36,14 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         help="Strength of the operator. Click the handle and use the arrow keys.",
     ),
     *(
-        ParamSpec(letter, "float", value, -_REACH, _REACH, help="An entry of P; the arrow keys move it.")
+        ParamSpec(
+            letter,
+            "float",
+            value,
+            -figures.REACH,
+            figures.REACH,
+            help="An entry of P; the arrow keys move it.",
+        )
         for letter, value in (("a", 1.5), ("b", 0.6))
     ),
     ParamSpec("large", "choice", "cs", choices=lab.NAMES, help="Regularizer of the large picture."),
@@ -51,8 +53,6 @@ TABLE: tuple[ParamSpec | Several, ...] = (
         for j, value in enumerate(_COLUMN, start=1)
     ),
 )
-PARTS = ("panels", "column", "exports")
-EXPERT = ("exports",)
 _WHY = "Why TI zeroes the relatively small"
 _ENTRIES = tuple(f"e{j}" for j in range(1, len(_COLUMN) + 1))
 _STYLE = """<style>
@@ -78,7 +78,13 @@ _STYLE = """<style>
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("geometry", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset", "seed"))
+    settings = Settings(
+        "geometry",
+        TABLE,
+        parts=("panels", "column", "exports"),
+        expert=("exports",),
+        unread=("dataset", "seed"),
+    )
     with shell.page("Geometry", settings):
         st.html(_STYLE)
         shell.heading(
@@ -109,14 +115,18 @@ def _section(settings: Settings) -> None:
     with st.container(key="geometry_pictures"):
         left, right = st.container(), st.container()
     with right:
-        words = {name: choice.label for name, choice in lab.PLANES.items()}
-        widgets.param(settings, "plane", "Entries a and b of P, taken from", labels=words)
+        widgets.param(
+            settings,
+            "plane",
+            "Entries a and b of P, taken from",
+            labels={name: choice.label for name, choice in lab.PLANES.items()},
+        )
         widgets.regularizers(settings, "penalties")
         for name, label in (
             ("strength", r"Strength $\lambda$"),
             *((x, f"${x}$ = {axis}") for x, axis in zip("ab", section.axes, strict=True)),
         ):
-            widgets.param(settings, name, label, style="slider", step=_STEP)
+            widgets.param(settings, name, label, style="slider", step=0.05)
     if not names:
         left.info("Choose at least one regularizer.", icon=":material/touch_app:")
         return
@@ -161,7 +171,7 @@ def _levels(place: str, name: str) -> list[np.ndarray]:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _ways(place: str, name: str, strength: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the paths of grid points to their prox, and masks of the entries that become 0."""
-    ways = lab.flow(lab.PLANES[place], name, strength, _REACH, n=13, steps=4)
+    ways = lab.flow(lab.PLANES[place], name, strength, figures.REACH, n=13, steps=4)
     return ways, lab.zero_codes(ways[:, -1])
 
 
@@ -182,9 +192,10 @@ def _figure(
         color=regularizer_color(name),
         **options,
     )
-    label = PENALTIES[name].label
-    said = f"{label} moves {_point(point)} to {_point(moved)} at λ = {strength:g}."
-    return figure, f"Unit ball of Ω and flow of its operator. {said}"
+    return figure, (
+        f"Unit ball of Ω and flow of its operator. {PENALTIES[name].label} moves {_point(point)} to "
+        f"{_point(moved)} at λ = {strength:g}."
+    )
 
 
 def _large(settings: Settings, section: lab.Section, point: np.ndarray, moved: np.ndarray) -> None:
@@ -202,7 +213,8 @@ def _large(settings: Settings, section: lab.Section, point: np.ndarray, moved: n
                 required=True,
             )
             st.markdown(rf"$\Omega={section.formula(name)}$", width="content")
-        figure, alt = _figure(settings, section, name, point, moved, height=_LARGE, lattice=_LATTICE)
+        lattice = np.round(np.arange(-20, 21) / 10, 10)
+        figure, alt = _figure(settings, section, name, point, moved, height=360, lattice=lattice)
         key = f"geometry_{name}"
         chart(
             figure, key, alt, on_select=partial(_clicked, settings, f"{key}_chart"), selection_mode="points"
@@ -215,20 +227,19 @@ def _large(settings: Settings, section: lab.Section, point: np.ndarray, moved: n
 
 def _small(settings: Settings, section: lab.Section, name: str, point: np.ndarray, moved: np.ndarray) -> None:
     with st.container(gap="xxsmall", key=f"geometry_panel_{name}"):
-        color = regularizer_color(name)
         st.markdown(
-            f'<span style="color:{color}">■</span> **{PENALTIES[name].label}** → {_point(moved)}',
+            f'<span style="color:{regularizer_color(name)}">■</span> **{PENALTIES[name].label}** '
+            f"→ {_point(moved)}",
             unsafe_allow_html=True,
         )
-        figure, alt = _figure(settings, section, name, point, moved, height=_SMALL)
+        figure, alt = _figure(settings, section, name, point, moved, height=110)
         small_chart(figure, f"geometry_{name}", alt)
 
 
 def _clicked(settings: Settings, key: str) -> None:
     """Move the point to the clicked position."""
-    points = st.session_state[key]["selection"]["points"]
-    if points:
-        settings.set(a=float(points[0]["x"]), b=float(points[0]["y"]))
+    for point in st.session_state[key]["selection"]["points"][:1]:
+        settings.set(a=float(point["x"]), b=float(point["y"]))
 
 
 def _point(values: np.ndarray) -> str:
@@ -241,7 +252,7 @@ def _point(values: np.ndarray) -> str:
 @fragment
 def _column(settings: Settings) -> None:
     """Draw a column of P against the threshold of TI."""
-    st.subheader("Why TI zeroes the relatively small")
+    st.subheader(_WHY)
     st.markdown(
         "TI shrinks all entries of a column by one threshold τ that grows with the **whole column**; entries "
         "small relative to the others vanish."

@@ -60,13 +60,11 @@ def render() -> None:
             "becomes a check that holds, does not hold, or is not settled, with the number "
             "measured.",
         )
-        labels = {
+        labels = {ALL: "All figures"} | {
             name: f"{name.rpartition('_')[0]} · {summary.title}" for name, summary in summaries().items()
         }
         with st.container(key="paper_choice"):
-            widgets.param(
-                settings, "artefact", "Figure", labels={ALL: "All figures", **labels}, style="select"
-            )
+            widgets.param(settings, "artefact", "Figure", labels=labels, style="select")
         if settings["artefact"] == ALL:
             _cards(settings)
         else:
@@ -129,9 +127,8 @@ def _result(summary: Summary, result: Result) -> None:
     figure = go.Figure(result.picture)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="paper_verdicts"):
         _badges(Counter(check.verdict for check in result.checks))
-        budget = plain(result.budget.capitalize())
         st.caption(
-            f"{budget} budget, {result.seconds:.0f} s.",
+            f"{plain(result.budget.capitalize())} budget, {result.seconds:.0f} s.",
             width="content",
             help="Quick: fewer repetitions and smaller data. Full: the protocol of the paper.",
         )

@@ -44,7 +44,7 @@ from fmviz.metrics import (
 )
 from fmviz.paths import accepted_range, grid
 from fmviz.stage.pictures import chart_of_figure
-from fmviz.typography import typeset
+from fmviz.typography import counted, typeset
 from fmviz.ui import arena, navigation, path_pairs, shell, widgets
 from fmviz.ui.charts import chart, curves
 from fmviz.ui.escape import plain
@@ -100,19 +100,6 @@ TABLE: tuple[ParamSpec | Several, ...] = (
     ),
     ParamSpec("run", "bool", False, help="A link with run=1 computes the path."),
 )
-PARTS = (
-    "path",
-    "suggest",
-    "start",
-    "stop",
-    "charts",
-    "select",
-    "select_stop",
-    "fit",
-    "exports",
-    "extend",
-)
-EXPERT = ("order", "lambda_w", "lambda_p", "validation", "suggest")
 _SHOWN = "fmviz:path:shown"
 _STYLE = """<style>
 [class*="st-key-path_box"] .katex-display {margin: 0; font-size: 0.95em}
@@ -122,7 +109,15 @@ _STYLE = """<style>
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("path", TABLE, parts=PARTS, expert=EXPERT)
+    settings = Settings(
+        "path",
+        TABLE,
+        parts=(
+            *("path", "suggest", "start", "stop", "charts", "select", "select_stop", "fit", "exports"),
+            "extend",
+        ),
+        expert=("order", "lambda_w", "lambda_p", "validation", "suggest"),
+    )
     linked = settings.read_url()
     with shell.page("λ-path", settings):
         brought = ("low", "high", "order", "run", *_SHARED)
@@ -154,15 +149,15 @@ def render() -> None:
 
 def base_of(settings: Settings) -> Experiment:
     """Return the experiment common to all fits: the settings, else the suggestions for the data set."""
-    values = suggested(settings["dataset"], "fm").to_dict()
-    values = {name: values[name] for name in _SPECS if name in values} | {
+    suggestions = suggested(settings["dataset"], "fm").to_dict()
+    values = {name: suggestions[name] for name in _SPECS if name in suggestions} | {
         "regularizer": "ti",
         "solver": "auto",
         "lambda_sparse": 1.0,
         "start": "warm" if settings["order"] == "informed" else "random",
     }
-    own = settings.as_dict(*_SHARED, "validation")
-    return Experiment.from_dict(values | own | {"dataset": settings["dataset"], "seed": settings["seed"]})
+    own = settings.as_dict(*_SHARED, "validation", "dataset", "seed")
+    return Experiment.from_dict(values | own)
 
 
 def load_suggested(settings: Settings) -> None:
@@ -265,11 +260,10 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
     task = None if shown is None else shown[1]
     active = task is not None and task.state.active
     stale = shown is not None and shown[0] != plan
-    fits = f"{plan.total:,} fit" + ("" if plan.total == 1 else "s")
     row = controls(
         settings,
         task,
-        f"Run {fits}" if task is None or stale else "Run again",
+        f"Run {counted(plan.total, 'fit')}" if task is None or stale else "Run again",
         partial(_start, settings),
         disabled=not plan.total or (active and not stale),
     )
@@ -295,9 +289,6 @@ def _path(settings: Settings, plan: PathPlan, linked: bool, opens: bool) -> None
 
 
 # -------------------------------------------------------------------------------------------------- result
-
-
-_LARGE, _MATRIX = 300, 300
 
 
 def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: TaskView) -> None:
@@ -359,8 +350,11 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
         _point(plan, picked, metric, view)
     if picked is not None and settings.shows("exports", "Table and downloads"):
         _takeaway(plan, table, metrics)
-        make = partial(_page, plan, view, table, metric, picked["lambda_sparse"])
-        widgets.save_page("path_page", make, f"path-{plan.base.dataset}")
+        widgets.save_page(
+            "path_page",
+            partial(_page, plan, view, table, metric, picked["lambda_sparse"]),
+            f"path-{plan.base.dataset}",
+        )
 
 
 def _further(settings: Settings, plan: PathPlan, sought: pd.DataFrame) -> None:
@@ -440,7 +434,7 @@ def _charts(
         chosen=chosen,
         mark=settings["target"] or None,
         matched=sought,
-        height=_LARGE,
+        height=300,
     )
     key, alt = (
         f"path_{metric.name}_used_interactions",
@@ -449,8 +443,13 @@ def _charts(
     if view.state.active:
         curves(figure, key=key, alt=alt, live=True)
     else:
-        pick = partial(_pick, settings, f"{key}_chart")
-        chart(figure, key, alt, on_select=pick, selection_mode="points")
+        chart(
+            figure,
+            key,
+            alt,
+            on_select=partial(_pick, settings, f"{key}_chart"),
+            selection_mode="points",
+        )
     if chosen is not None and all(map(_drawable, view.items)):
         band = None
         if sought is not None:
@@ -512,7 +511,7 @@ def _point(plan: PathPlan, row: pd.Series, metric: Metric, view: TaskView) -> No
         for fit in view.items:
             if fit.experiment == experiment and _drawable(fit):
                 pictures = {name: [arena.fitted(fit.parameters.P, "", dataset)]}
-                arena.draw_panels(pictures, dataset, "path_matrix", _MATRIX)
+                arena.draw_panels(pictures, dataset, "path_matrix", 300)
 
 
 def _takeaway(plan: PathPlan, table: pd.DataFrame, metrics: Mapping[str, Metric]) -> None:

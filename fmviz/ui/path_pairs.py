@@ -48,8 +48,11 @@ def draw(
     with first:
         target = f"; shaded: about {settings['target']:,} pairs" if band else ""
         st.markdown(f"**Weights of pairs**, {label}{target}")
-        figure = _weights(plan, view, name, strength, band)
-        chart(figure, "path_weights", f"The weights of the strongest pairs of {label} against λ.")
+        chart(
+            _weights(plan, view, name, strength, band),
+            "path_weights",
+            f"The weights of the strongest pairs of {label} against λ.",
+        )
         st.caption("Bold: the five strongest pairs at the smallest λ. Dashed: the λ of the fit below.")
     with second:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -85,8 +88,12 @@ def _draw_frequencies(plan: PathPlan, strength: float, view: TaskView) -> None:
         names, truth = table.attrs["names"], truth_of(load_dataset(plan.base.dataset))
         square, strip = st.columns([2, 3])
         chart(figures.frequency_matrix(table[strength], names), "path_selected", words, place=square)
-        figure = figures.frequency_strip(table, names, truth=truth, mark=strength)
-        chart(figure, "path_selected_along", "The most frequently selected pairs, along λ.", place=strip)
+        chart(
+            figures.frequency_strip(table, names, truth=truth, mark=strength),
+            "path_selected_along",
+            "The most frequently selected pairs, along λ.",
+            place=strip,
+        )
         st.caption(plain(f"{words} True pairs are bold." if truth is not None else words))
 
 

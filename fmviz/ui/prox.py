@@ -86,8 +86,6 @@ TABLE = (
         help="Order of the interactions for TI and CS of order m. m = 2 gives TI and CS.",
     ),
 )
-PARTS = ("curves", "worked", "exports")
-EXPERT = ("source",)
 EXAMPLE = "3.0  0.5\n-2.0 1.0\n0.5  -0.2\n0.1  2.5\n"
 
 
@@ -95,8 +93,8 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
     """Draw the controls of P; return a cache key of its contents, and P or None."""
     pasted = settings["source"] == "pasted"
     asked = ("matrix",) if pasted else ("distribution", "d", "k")
-    label = lab.DISTRIBUTIONS[settings["distribution"]].label
-    said = f"The matrix P: {label}, {settings['d']:,} × {settings['k']:,}"
+    distribution = lab.DISTRIBUTIONS[settings["distribution"]]
+    said = f"The matrix P: {distribution.label}, {settings['d']:,} × {settings['k']:,}"
     shown = settings.shows_any("source", *asked)
     # Random matrices need no input: show the pictures first.
     folded = shown and not pasted and not settings["lesson"]
@@ -104,8 +102,13 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
         widths = [3] if pasted else [1.2, 1, 1]
         if settings.shows("source"):
             first_column, *other_columns = st.columns([1.1, *widths], vertical_alignment="top")
-            words = {"sampled": "Drawn", "pasted": "Pasted"}
-            widgets.param(settings, "source", "The matrix P", labels=words, place=first_column)
+            widgets.param(
+                settings,
+                "source",
+                "The matrix P",
+                labels={"sampled": "Drawn", "pasted": "Pasted"},
+                place=first_column,
+            )
         else:
             other_columns = st.columns(widths, vertical_alignment="top")
         if pasted:
@@ -114,9 +117,9 @@ def draw_matrix(settings: Settings) -> tuple[tuple[object, ...], np.ndarray | No
         widgets.param(
             settings,
             "distribution",
-            labels={name: distribution.label for name, distribution in lab.DISTRIBUTIONS.items()},
+            labels={name: choice.label for name, choice in lab.DISTRIBUTIONS.items()},
             style="select",
-            help=lab.DISTRIBUTIONS[settings["distribution"]].help,
+            help=distribution.help,
             place=other_columns[0],
         )
         widgets.param(settings, "d", "Features d", style="slider", place=other_columns[1])
@@ -161,7 +164,13 @@ LABELS = {v.id: v.label for v in lab.VARIANTS.values()}
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("prox", TABLE, parts=PARTS, expert=EXPERT, unread=("dataset",))
+    settings = Settings(
+        "prox",
+        TABLE,
+        parts=("curves", "worked", "exports"),
+        expert=("source",),
+        unread=("dataset",),
+    )
     with shell.page("Proximal operators", settings):
         # The sticky slider covers the scrolled content with the background colour.
         light, dark = (
@@ -253,7 +262,6 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
     """Draw the part that depends on λ; moving the slider reruns only this fragment."""
     degree = settings["degree"]
     studies = [_study(token, name, degree, P) for name in chosen]
-    powers = any("degree" in study.variant.penalty.settings for study in studies)
     with st.container(key="prox_strength", horizontal=True, vertical_alignment="top", gap="medium"):
         exponent = widgets.control(
             settings,
@@ -263,13 +271,12 @@ def _results(settings: Settings, token: tuple[object, ...], P: np.ndarray, chose
             lab.EXPONENTS,
             format_func=widgets.power_label,
         )
-        if powers:
+        if any("degree" in study.variant.penalty.settings for study in studies):
             widgets.param(settings, "degree", "Order m", style="slider")
     remaining = [f"{study.variant.label} **{study.interactions[study.at(exponent)]:,}**" for study in studies]
     st.markdown(f"Remaining interactions, of {used_interactions(P):,}: {', '.join(remaining)}.")
     driver = settings.key("log2lambda") if settings.shows("log2lambda") else exponent
-    payload = pictures(token, chosen, driver, P, degree=degree)
-    matrix_view(payload, key="prox_view")
+    matrix_view(pictures(token, chosen, driver, P, degree=degree), key="prox_view")
     if settings.shows("curves", "Interactions and features against λ"):
         _curves(studies, exponent)
     if settings.shows("worked", "Formula, certificate and numbers"):
@@ -312,7 +319,6 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
 
 def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
     st.subheader("Downloads")
-    power = f"2^{exponent}"
     widgets.download(
         "P and all Q (npz)",
         lambda: pack_parameters(
@@ -326,15 +332,17 @@ def _exports(settings: Settings, P: np.ndarray, studies: list[lab.Study], expone
         key="prox_npz",
         help="All results at every λ in full precision, for numpy.load.",
     )
-    source = widgets.linked(
-        lab.python_source(
-            [study.variant for study in studies],
-            exponent,
-            **settings.as_dict("d", "k", "distribution", "seed"),
-            P=P if settings["source"] == "pasted" else None,
+    widgets.python_block(
+        widgets.linked(
+            lab.python_source(
+                [study.variant for study in studies],
+                exponent,
+                **settings.as_dict("d", "k", "distribution", "seed"),
+                P=P if settings["source"] == "pasted" else None,
+            ),
+            f"{', '.join(study.variant.label for study in studies)} at λ = 2^{exponent} on P, "
+            f"{P.shape[0]} × {P.shape[1]}",
+            data={"P": array_hash(P, np.empty(0))},
         ),
-        f"{', '.join(study.variant.label for study in studies)} at λ = {power} on P, "
-        f"{P.shape[0]} × {P.shape[1]}",
-        data={"P": array_hash(P, np.empty(0))},
+        "Prints the same counts and certificates.",
     )
-    widgets.python_block(source, "Prints the same counts and certificates.")

@@ -57,7 +57,6 @@ TABLE = (
     ),
 )
 _TOLD = "fmviz:runs:told"
-_TABLE_KEY = "fmviz:runs:table"
 
 
 def render() -> None:
@@ -136,15 +135,17 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
     # Two points are no curve.
     curves = [values if len(values) > 2 else [] for values in frame["spark"]]
     frame["spark"] = [np.log10(v) if min(v, default=0.0) > 0.0 else v for v in curves]
-    shown = ["run", "dataset", "status", "spark", "objective", "interactions", "metric", "when", "features"]
-    shown += ["regularizer", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"]
+    shown = [
+        *("run", "dataset", "status", "spark", "objective", "interactions", "metric", "when", "features"),
+        *("regularizer", "lambda_sparse", "lambda_p", "model", "solver", "rank", "epochs", "seconds"),
+    ]
     event = st.dataframe(
         frame[shown].style.format(cell, subset=["objective", "lambda_sparse", "lambda_p"], na_rep="–"),
         hide_index=True,
         selection_mode="multi-row",
         on_select="rerun",
         # A new list starts without a selection.
-        key=f"{_TABLE_KEY}:{hash(tuple(run.id for run in listed))}",
+        key=f"fmviz:runs:table:{hash(tuple(run.id for run in listed))}",
         height=min(35 * (len(listed) + 1) + 3, 460),
         row_height=35,
         column_config={
@@ -176,7 +177,6 @@ def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:
 
 
 def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
-    ids = [run.id for run in picked]
     sound = [run.id for run in picked if run.status != BROKEN]
     single = picked[0] if len(picked) == 1 else None
     with st.container(horizontal=True, vertical_alignment="center", key="runs_actions"):
@@ -216,7 +216,7 @@ def _actions(runs: RunStore, picked: list[StoredRun]) -> None:
         widgets.confirm_delete(
             "runs_delete",
             f"Deletes {names}{more} with settings, curves and parameters.",
-            partial(_delete, runs, ids),
+            partial(_delete, runs, [run.id for run in picked]),
         )
 
 
@@ -258,11 +258,10 @@ def _draw_run(runs: RunStore, run: StoredRun) -> None:
             st.warning(plain(error), icon=":material/history:")
             return
         halted = run.status in ("stopped", "paused", INTERRUPTED)
-        name = experiment.dataset.name
         source = widgets.linked(
             program(experiment, run.epoch if halted else None),
             f"{title_of_run(run)}: {run.message}",
-            data={name: run.data_hash} if run.data_hash else {},
+            data={experiment.dataset.name: run.data_hash} if run.data_hash else {},
             versions=run.versions,
         )
         widgets.save_page("runs_report", lambda: html(of_stored(run, runs, source)), f"run-{run.id}")

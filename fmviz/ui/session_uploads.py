@@ -24,7 +24,6 @@ from fmviz.lab.quotas import uploads_limit
 from fmviz.lab.uploads import is_upload, library
 
 _MINE = "fmviz:own:mine"
-_OWNER = "fmviz:own:owner"
 
 
 def owner() -> str:
@@ -38,7 +37,7 @@ def owner() -> str:
         pairs = zip(bytes.fromhex(masked), cycle(bytes.fromhex(mask)), strict=False)
         token = bytes(byte ^ other for byte, other in pairs)
     except (KeyError, ValueError):
-        token = st.session_state.setdefault(_OWNER, secrets.token_bytes(16))
+        token = st.session_state.setdefault("fmviz:own:owner", secrets.token_bytes(16))
     return hashlib.sha256(token).hexdigest()[:20]
 
 
@@ -73,7 +72,6 @@ def label(name: str) -> str:
 # ------------------------------------------------------------------------------------------------ sizes
 
 SESSION_BYTES = 200_000_000
-_BROUGHT = "fmviz:own:uploads"
 
 
 @dataclass(eq=False)
@@ -112,7 +110,7 @@ _arriving: Counter[str] = Counter()
 
 def of_session() -> SessionUploads:
     """Return the uploads of this session."""
-    uploads: SessionUploads = st.session_state.setdefault(_BROUGHT, SessionUploads())
+    uploads: SessionUploads = st.session_state.setdefault("fmviz:own:uploads", SessionUploads())
     _sessions[_this_session()] = uploads
     return uploads
 

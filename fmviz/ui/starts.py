@@ -41,18 +41,17 @@ def draw_thresholds(*experiments: Experiment) -> None:
     for experiment in experiments:
         if words := _threshold(experiment):
             reasons.setdefault(words, []).append(experiment.regularizer.label)
-    if len(experiments) == 1:
-        lines = list(reasons)
-    else:
-        lines = [f"{', '.join(names)}: {words[0].lower()}{words[1:]}" for words, names in reasons.items()]
+    lines = [
+        words if len(experiments) == 1 else f"{', '.join(names)}: {words[0].lower()}{words[1:]}"
+        for words, names in reasons.items()
+    ]
     if lines:
         st.caption(f":material/vertical_align_top: {' '.join(lines)}", help=_HELP)
 
 
 def _threshold(experiment: Experiment) -> str | None:
     """Return a sentence on the smallest λ without interactions, or None if it is unknown."""
-    available = experiment.dataset.spec.unavailable() is None
-    if not available or (bound := lambda_max(experiment)) is None:
+    if experiment.dataset.spec.unavailable() is not None or (bound := lambda_max(experiment)) is None:
         return None
     low, high = bound
     if experiment.model.multi_output:

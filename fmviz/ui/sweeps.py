@@ -44,9 +44,13 @@ from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
 from fmviz.ui.watching import controls, draw_fits
 
 _BASE: dict[str, Any] = {"validation": 0.2, "solver": "auto"}
-_PENALTIES = tuple(name for name in PENALTIES if why_not(name) is None)
 TABLE = (
-    Several("penalties", ("l1", "l21", "ti", "cs"), _PENALTIES, help="One method per regularizer."),
+    Several(
+        "penalties",
+        ("l1", "l21", "ti", "cs"),
+        tuple(name for name in PENALTIES if why_not(name) is None),
+        help="One method per regularizer.",
+    ),
     ParamSpec(
         "low",
         "float",
@@ -79,13 +83,11 @@ _FORMS = {
     "interactions": ",.0f",
     "interactions_std": ",.0f",
 }
-PARTS = ("start", "stop")
-EXPERT = ("starts",)
 
 
 def render() -> None:
     """Draw the page."""
-    settings = Settings("sweeps", TABLE, parts=PARTS, expert=EXPERT, unread=("seed",))
+    settings = Settings("sweeps", TABLE, parts=("start", "stop"), expert=("starts",), unread=("seed",))
     linked = settings.read_url()
     with shell.page("Sweeps", settings):
         follow_data(settings, linked, ("low", "high", "points"), partial(_load_range, settings))
@@ -155,11 +157,12 @@ def _plan(settings: Settings) -> SweepPlan:
 
 def _run(settings: Settings, plan: SweepPlan, task: Task | None) -> None:
     name, total = _name(plan), len(plan.cells)
-    fits = counted(total, "fit")
     row = controls(
         settings,
         task,
-        f"Run {fits}" if task is None or task.state is TaskState.FINISHED else f"Go on with {fits}",
+        f"Run {counted(total, 'fit')}"
+        if task is None or task.state is TaskState.FINISHED
+        else f"Go on with {counted(total, 'fit')}",
         lambda: manager().submit(
             f"sweep:{name}",
             lambda should_stop: carry_out(plan, store(), should_stop=should_stop, sweep=name),
@@ -193,11 +196,10 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
     if failed := [fit.run.message for fit in fits if fit.run.status == "failed"]:
         count = f"{counted(len(failed), 'fit')} failed{'; the first' if len(failed) > 1 else ''}"
         st.warning(f"{count}: {plain(failed[0])}", icon=":material/error:")
-    metric = main_metric(table)
-    means = means_table(table, list(plan.grid), metric)
+    judged = COLUMNS[main_metric(table)]
+    means = means_table(table, list(plan.grid), judged.name)
     if means.empty:
         return
-    judged = COLUMNS[metric]
     first = means.iloc[0]
     strengths = plan.grid["lambda_sparse"]
     edges = {
@@ -213,7 +215,7 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
     )
     chosen = _draw_chosen(settings, table, judged)
     if not view.state.active:
-        best = best_runs(table, list(plan.grid), metric, MOST)
+        best = best_runs(table, list(plan.grid), judged.name, MOST)
         if len(best) > 1:
             navigation.page_link(
                 navigation.COMPARE,
@@ -238,13 +240,14 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
             "fits": "Fits",
         },
     )
-    if len(plan.grid["lambda_sparse"]) > 1:
+    if len(strengths) > 1:
         named = {"method": "label", "mean": judged.name, "interactions": USED_INTERACTIONS.name}
-        drawn = means.rename(columns=named)
         for column, shown, error in zip(
             st.columns(2), (judged, USED_INTERACTIONS), ("std", None), strict=True
         ):
-            figure = strength_path.path(drawn, shown, error=error, matched=chosen, height=340)
+            figure = strength_path.path(
+                means.rename(columns=named), shown, error=error, matched=chosen, height=340
+            )
             if shown is judged and judged.axis == "log" and means["mean"].min() > 0:
                 figure.update_yaxes(type="log", minallowed=None, exponentformat="power")
             curves(
@@ -254,8 +257,9 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
                 live=view.state.active,
                 place=column,
             )
-        bars = "." if view.state.active else "; bars are one standard deviation."
-        st.caption(f"Means over the seeds{bars}")
+        st.caption(
+            f"Means over the seeds{'.' if view.state.active else '; bars are one standard deviation.'}"
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         widgets.download(
             "All fits (CSV)", lambda: table.to_csv(index=False), f"sweep-{name}.csv", key="sweeps_csv"

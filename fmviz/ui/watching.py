@@ -31,14 +31,8 @@ Words = Callable[[TaskView], tuple[str, float | None]]
 
 def counted(view: TaskView, done: int, total: int = 0, now: str = "") -> tuple[str, float | None]:
     """Return the number of finished fits, of a total if known, and the current activity."""
-    return (
-        f"{_fits(done, total)}, {pace(view, done, total)}. {now or _beginning(view)}",
-        done / total if total else None,
-    )
-
-
-def _beginning(view: TaskView) -> str:
-    return view.message if view.state is TaskState.QUEUED else "Preparing the data."
+    now = now or (view.message if view.state is TaskState.QUEUED else "Preparing the data.")
+    return f"{_fits(done, total)}, {pace(view, done, total)}. {now}", done / total if total else None
 
 
 def _fits(done: int, total: int) -> str:
@@ -70,9 +64,16 @@ def controls(
     row = st.container(horizontal=True, vertical_alignment="center", key=f"{settings.page}_{names[0]}_row")
     active = task is not None and task.state.active
     with row:
-        common: dict[str, Any] = {"icon": icon, "type": "primary", "shortcut": "P", "on_click": start}
         widgets.action(
-            settings, names[0], label, disabled=active if disabled is None else disabled, help=help, **common
+            settings,
+            names[0],
+            label,
+            disabled=active if disabled is None else disabled,
+            help=help,
+            icon=icon,
+            type="primary",
+            shortcut="P",
+            on_click=start,
         )
         widgets.stop(settings, task, "Finished fits are kept.", name=names[1])
     return row
@@ -110,9 +111,8 @@ def outcome(view: TaskView, done: int, total: int = 0, end: str = "") -> None:
     if view.state is TaskState.FAILED:
         failure(view)
     elif not view.state.active:
-        words = f"{_fits(done, total)} in {view.elapsed:.0f} s.{end}"
         stopped = "Stopped: " if view.state is TaskState.STOPPED else ""
-        st.caption(plain(stopped + words))
+        st.caption(plain(f"{stopped}{_fits(done, total)} in {view.elapsed:.0f} s.{end}"))
 
 
 def failure(view: TaskView) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -289,7 +290,7 @@ def param(
 def scale(
     settings: Settings,
     name: str,
-    label: str | None = None,
+    label: str,
     *,
     lowest: float = 1e-8,
     highest: float = 1e3,
@@ -299,21 +300,17 @@ def scale(
     """Draw a slider over 0 (if allowed) and round values.
 
     Other values from links are added to the scale instead of being rounded. `steps` are the round values
-    within a decade; integer settings use only integers. Other arguments are as in `control`.
+    within a decade. Other arguments are as in `control`.
     """
     spec = settings.spec(name)
     low = max(spec.low or 0.0, lowest)
     high = min(spec.high or highest, highest)
-    integer = spec.kind == "int"
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     options: set[Any] = {x for e in decades for step in steps if low <= (x := float(f"{step:g}e{e}")) <= high}
     if (spec.low or 0.0) <= 0.0:
         options.add(0.0)
-    if integer:
-        options = {int(value) for value in options if value == int(value)}
     options.add(settings[name])
-    label = title_of(name) if label is None else label
-    common["format_func"] = "{:,}".format if integer else lambda value: typeset(value, "g")
+    common["format_func"] = partial(typeset, form="g")
     return float(control(settings, name, st.select_slider, label, sorted(options), **common))
 
 

@@ -80,8 +80,11 @@ def matrix_view(view: View | bytes, *, key: str, on_cell: Callable[[Cell], None]
         if on_cell is not None and (cell := clicked_cell(key)) is not None:
             on_cell(cell)
 
-    payload = view if isinstance(view, bytes) else view.encode()
-    _of_module("matrix_view")(data=payload, key=key, on_cell_change=ignore if on_cell is None else clicked)
+    _of_module("matrix_view")(
+        data=view if isinstance(view, bytes) else view.encode(),
+        key=key,
+        on_cell_change=ignore if on_cell is None else clicked,
+    )
 
 
 def clicked_cell(key: str) -> Cell | None:

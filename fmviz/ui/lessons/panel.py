@@ -191,8 +191,7 @@ def draw(settings: Settings) -> None:
             )
             return
         task = _task(lesson, number)
-        body = partial(_body, settings, lesson, number, step)
-        _when_ready(task if numbers_in(step.text) else None, body)
+        _when_ready(task if numbers_in(step.text) else None, partial(_body, settings, lesson, number, step))
 
 
 def _head(settings: Settings, lesson: Lesson, number: int, elsewhere: bool) -> None:
@@ -261,12 +260,11 @@ def _body(settings: Settings, lesson: Lesson, number: int, step: Step, values: d
         if step.formulas:
             with st.expander("In formulas", icon=":material/functions:"):
                 st.markdown(fill(step.formulas, values))
-    if step.question is None:
-        return
-    with st.container(key="lesson_answer"):
-        _predict(settings, lesson, number, step.question)
-        if number in progress(lesson.name).said:
-            _when_ready(_task(lesson, number), partial(_reveal, lesson, number, step))
+    if step.question is not None:
+        with st.container(key="lesson_answer"):
+            _predict(settings, lesson, number, step.question)
+            if number in progress(lesson.name).said:
+                _when_ready(_task(lesson, number), partial(_reveal, lesson, number, step))
 
 
 # ------------------------------------------------------------------------------------- prediction and answer
@@ -315,10 +313,10 @@ def _reveal(lesson: Lesson, number: int, step: Step, values: dict[str, float]) -
     said, question = progress(lesson.name).said.get(number), step.question
     if question is not None and said is not None:
         right = is_right(question, said, values)
-        if question.choices:
+        if right and question.choices:
             truth = "You were right."
-            if not right:
-                truth = f"Incorrect. The answer is: **{right_choice(question, values).words}**"
+        elif question.choices:
+            truth = f"Incorrect. The answer is: **{right_choice(question, values).words}**"
         else:
             truth = f"Your prediction: {said:,.6g}. Correct: **{evaluate(question.answer, values):,.6g}**."
         if right:

@@ -25,6 +25,7 @@ settings::
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -133,10 +134,9 @@ def to_link(setting: Setting, value: Any) -> str | None:
     return TYPES[setting.kind].to_text(value) or None
 
 
-_PREFIX = "fmviz"
-_ARRIVED = f"{_PREFIX}:arrived"
-_SETTINGS = f"{_PREFIX}:settings"
-_DRAWN = f"{_PREFIX}:drawn"
+_ARRIVED = "fmviz:arrived"
+_SETTINGS = "fmviz:settings"
+_DRAWN = "fmviz:drawn"
 
 
 RESTRICTIONS: tuple[Names, ...] = (
@@ -176,11 +176,10 @@ SHARED: tuple[Setting, ...] = (
     ParamSpec("step", "int", 1, 1, 99, help="Step of the lesson."),
 )
 """The settings common to all pages."""
-_FOLLOWED = f"{_PREFIX}:followed"
-_LEAVING = f"{_PREFIX}:leaving"
-_SHORTCUTS = f"{_PREFIX}:shortcuts"
-_WIDENED = f"{_PREFIX}:widened"
-_BARE = f"{_PREFIX}:bare"
+_FOLLOWED = "fmviz:followed"
+_LEAVING = "fmviz:leaving"
+_WIDENED = "fmviz:widened"
+_BARE = "fmviz:bare"
 
 
 class Settings:
@@ -209,24 +208,22 @@ class Settings:
         expert: Iterable[str] = (),
         unread: Iterable[str] = (),
     ) -> None:
-        own = list(table)
         self.page = page
-        self.own: dict[str, Setting] = {item.name: item for item in own}
-        self.table: dict[str, Setting] = {item.name: item for item in (*SHARED, *RESTRICTIONS, *own)}
+        self.own: dict[str, Setting] = {item.name: item for item in table}
+        self.table: dict[str, Setting] = {item.name: item for item in (*SHARED, *RESTRICTIONS)} | self.own
         self.parts = tuple(parts)
         self.expert = frozenset(expert)
         self.unread = frozenset(unread)
-        self._brought_key, self._notice_key = f"{_PREFIX}:{page}:brought", f"{_PREFIX}:{page}:notices"
+        self._brought_key, self._notice_key = f"fmviz:{page}:brought", f"fmviz:{page}:notices"
         reserved = {item.name for item in (*SHARED, *RESTRICTIONS)} & set(self.own)
         if reserved:
             raise ValueError(f"page {page!r} has a setting {min(reserved)!r}, a reserved name.")
 
-    def _home(self, name: str) -> str:
-        return f"{_PREFIX}:{'shared' if self._is_shared(name) else self.page}:{name}"
+    def _owner(self, name: str) -> str:
+        return "shared" if any(item.name == name for item in SHARED) else self.page
 
-    @staticmethod
-    def _is_shared(name: str) -> bool:
-        return any(item.name == name for item in SHARED)
+    def _home(self, name: str) -> str:
+        return f"fmviz:{self._owner(name)}:{name}"
 
     def __getitem__(self, name: str) -> Any:
         """Return the current value of a setting."""
@@ -287,12 +284,12 @@ class Settings:
 
     @property
     def _words(self) -> dict[str, str]:
-        return st.session_state.setdefault(f"{_PREFIX}:{self.page}:words", {})
+        return st.session_state.setdefault(f"fmviz:{self.page}:words", {})
 
     @property
     def shortcuts(self) -> dict[str, str]:
         """Keyboard shortcuts of the buttons of this page, with labels; reset by `shell.page`."""
-        return st.session_state.setdefault(_SHORTCUTS, {})
+        return st.session_state.setdefault("fmviz:shortcuts", {})
 
     @property
     def is_expert(self) -> bool:
@@ -303,7 +300,7 @@ class Settings:
 
     def key(self, name: str) -> str:
         """Return the key of the widget of a setting, for instance ``"prox_seed"``."""
-        return f"{'shared' if self._is_shared(name) else self.page}_{name}"
+        return f"{self._owner(name)}_{name}"
 
     def bind(self, name: str, then: Callable[[], None] | None = None) -> dict[str, Any]:
         """Return the keywords ``key`` and ``on_change`` of a widget for a setting.
@@ -322,26 +319,14 @@ class Settings:
             st.session_state[key] = shown
 
         def store() -> None:
-            new = st.session_state.get(key)
-            if new is not None and not self._stale(name, new):
-                self.set(**{name: new})
+            # *More* is no value, and a select box returns the label of an option if it has changed since.
+            with suppress(ValueError):
+                if (new := st.session_state.get(key)) is not None:
+                    self.set(**{name: new})
             if then is not None:
                 then()
 
         return {"key": key, "on_change": store}
-
-    def _stale(self, name: str, value: Any) -> bool:
-        """Return whether a widget returns a value that is not an option, such as *More*.
-
-        A select box returns the label of an option if the label has changed since it was drawn.
-        """
-        if not getattr(item := self.table[name], "choices", ()):
-            return False
-        try:
-            item.check(value)
-        except ValueError:
-            return True
-        return False
 
     # ------------------------------------------------------------------------------------ address bar
 
@@ -407,8 +392,7 @@ class Settings:
             if (level := st.context.cookies.get(LEVEL_COOKIE)) in LEVELS:
                 came = False
                 st.session_state.setdefault(self._home("level"), level)
-        linked = bool(given)
-        if linked:
+        if given:
             notices = []
             for name, item in self.table.items():
                 value = item.default
@@ -436,7 +420,7 @@ class Settings:
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)
             self._widen(given, came)
-        return linked and not within
+        return bool(given) and not within
 
     def _widen(self, given: Collection[str], came: bool) -> None:
         """Switch new visitors to Expert if the link by which they `came` sets an expert setting.
@@ -485,7 +469,7 @@ class Settings:
         """Show and unlock all controls on some pages."""
         for page in pages:
             for item in RESTRICTIONS:
-                st.session_state.pop(f"{_PREFIX}:{page}:{item.name}", None)
+                st.session_state.pop(f"fmviz:{page}:{item.name}", None)
 
     @property
     def brought(self) -> frozenset[str]:

@@ -66,7 +66,8 @@ def main_settings(settings: Settings, job: Job | None, now: Experiment) -> None:
         return
     with st.container(key="train_main", horizontal=True, vertical_alignment="bottom", gap="medium"):
         if _has_regularizers(settings, model):
-            _regularizer(settings, now)
+            first = widgets.FIRST_REGULARIZERS
+            _select(settings, "regularizer", "Regularizer Ω", *_regularizers(now), first=first, width=220)
         match _first_strength(settings, now):
             case "lambda_sparse":
                 with st.container(key="train_strength"):
@@ -100,18 +101,16 @@ def _strength(settings: Settings, job: Job | None, model: Model, name: str) -> N
         "lambda_sparse": (notation.lambda_sparse, notation.penalty_term, "Ω" if model.factorised else ""),
         "lambda_p": (notation.lambda_p, notation.shrinkage_term, ""),
     }[name]
-    if not term:
-        return
-    if job is not None and job.goes_on:
+    if term and job is not None and job.goes_on:
         draw_now(settings, job, name)
-        return
-    first = ", initial" * any(change.name == name for change in settings["changes"])
-    widgets.scale(
-        settings,
-        name,
-        f"Strength ${symbol}$ of {of or term.partition(' ')[2]}{first}",
-        help=f"The objective contains {term}, without a factor ½.",
-    )
+    elif term:
+        first = ", initial" * any(change.name == name for change in settings["changes"])
+        widgets.scale(
+            settings,
+            name,
+            f"Strength ${symbol}$ of {of or term.partition(' ')[2]}{first}",
+            help=f"The objective contains {term}, without a factor ½.",
+        )
 
 
 def _drawer(settings: Settings, job: Job | None, now: Experiment) -> None:
@@ -199,15 +198,14 @@ def _formulas(now: Experiment) -> None:
         st.latex(model.notation.shrinkage)
         return
     forms = penalty_forms(model, penalty)
-    texts = {text for _, text, _ in forms}
     formula, selects = model.penalty_words(penalty)
-    if len(texts) == 1:
-        (_, formula, selects), *_ = forms
-    if len(texts) > 1:
+    if len({text for _, text, _ in forms}) > 1:
         for order, text, _ in forms:
             st.caption(f"Of the columns of order {order}:")
             st.latex(text)
     else:
+        if forms:
+            _, formula, selects = forms[0]
         st.latex(formula)
     st.caption(f"Selects {selects}.")
 
@@ -224,23 +222,16 @@ def _regularizers(now: Experiment) -> tuple[Mapping[str, str | None], dict[str, 
     return reasons, {name: penalty.label for name, penalty in ALL_PENALTIES.items()}
 
 
-def _regularizer(settings: Settings, now: Experiment) -> None:
-    reasons, labels = _regularizers(now)
-    fits = [name for name, why in reasons.items() if why is None]
-    _select(
-        settings, "regularizer", "Regularizer Ω", fits, labels, first=widgets.FIRST_REGULARIZERS, width=220
-    )
-
-
 def _loss(settings: Settings, now: Experiment) -> None:
     classes = now.dataset.spec.task != "regression"
-    fits = [name for name, loss in LOSSES.items() if loss.why_not_task(classes, "") is None]
+    reasons = {name: loss.why_not_task(classes, "") for name, loss in LOSSES.items()}
     labels = {name: loss.label for name, loss in LOSSES.items()}
-    _select(settings, "loss", "Loss", fits, labels, then=loss_suited(settings, now))
-    above = _first_strength(settings, now) == "caps"
-    if not above:
+    _select(settings, "loss", "Loss", reasons, labels, then=loss_suited(settings, now))
+    if _first_strength(settings, now) == "caps":
+        _own(settings, "loss", now, apart=("loss_cap",))
+    else:
         draw_caps(settings, now)
-    _own(settings, "loss", now, apart=("loss_cap",) if above else ())
+        _own(settings, "loss", now)
 
 
 def _own(
@@ -257,13 +248,11 @@ def _own(
     With `only`, draw only that parameter; skip those in `apart`.
     """
     elsewhere = (*WRONG_ROWS, *found_caps(now), *apart)
-    for name in (name for name in own_names(settings, owner, now) if name not in elsewhere):
-        if only and name != only:
-            continue
+    names = own_names(settings, owner, now)
+    for name in (name for name in names if name not in elsewhere and only in ("", name)):
         spec = settings.spec(name)
         label = _LABELS.get(name, widgets.title_of(name.removeprefix(f"{owner}_")))
-        if spec.symbol:
-            label += f" ${spec.symbol}$"
+        label += f" ${spec.symbol}$" if spec.symbol else ""
         if spec.log and spec.kind == "float":
             low, high = max(spec.low or 1e-8, 1e-12), min(spec.high or 1e3, 1e12)
             widgets.scale(settings, name, label, lowest=low, highest=high)
@@ -277,10 +266,9 @@ def _solver(settings: Settings, now: Experiment) -> None:
     parts = now.model, now.regularizer, now.loss
     solvers: dict[str, Any] = {"auto": "auto", **SOLVERS}
     reasons = {name: why_not_together(*parts, solver) for name, solver in solvers.items()}
-    fits = [name for name, why in reasons.items() if why is None]
-    labels = {name: solver.label for name, solver in SOLVERS.items()}
-    labels["auto"] = f"Auto: {SOLVERS[best_solver(now.formulation)].label}" if "auto" in fits else "Auto"
-    _select(settings, "solver", "Solver", fits, labels)
+    best = f": {SOLVERS[best_solver(now.formulation)].label}" if reasons["auto"] is None else ""
+    labels = {"auto": f"Auto{best}", **{name: solver.label for name, solver in SOLVERS.items()}}
+    _select(settings, "solver", "Solver", reasons, labels)
     _own(settings, "solver", now)
     _missing(settings, "solver", reasons, labels, key="train_why_not")
 
@@ -291,8 +279,8 @@ def _missing(
     """List the unavailable choices with reasons, except the current choice."""
     missing = {choice: why for choice, why in reasons.items() if why is not None and choice != settings[name]}
     if missing and settings.shows(name):
-        names = ", ".join(labels[choice] for choice in missing)
-        with st.expander(f"Not available here: {names}", icon=":material/block:", key=key):
+        heading = f"Not available here: {', '.join(labels[choice] for choice in missing)}"
+        with st.expander(heading, icon=":material/block:", key=key):
             groups: dict[str, list[str]] = {}
             for choice, why in missing.items():
                 groups.setdefault(why.removeprefix(labels[choice]), []).append(labels[choice])
@@ -304,15 +292,15 @@ def _select(
     settings: Settings,
     name: str,
     label: str,
-    fits: list[str],
+    reasons: Mapping[str, str | None],
     labels: dict[str, str],
     *,
     first: Sequence[str] = (),
     **layout: Any,
 ) -> None:
     """Draw a select box of the available values; an unavailable current value stays, marked as such."""
-    present = settings[name]
-    options = fits if present in fits else [*fits, present]
+    fits = [choice for choice, why in reasons.items() if why is None]
+    options = list(dict.fromkeys([*fits, settings[name]]))
     options, labels, more = widgets.folded(settings, name, options, labels, first)
     if more is not None:
         layout["then"] = more

@@ -105,7 +105,18 @@ def draw_options(view: JobView | None, dataset: Dataset, settings: Settings) -> 
                 else f"Available for up to {EXACT_FEATURES} features; each tile covers many interactions.",
             )
         if settings.shows("curves"):
-            _curve_options(view, settings)
+            axes = {"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"}
+            widgets.param(settings, axis_of(view), "Curves against", labels=axes)
+            if metrics := [] if view is None else metrics_in(view.last):
+                widgets.choose_metric(
+                    settings,
+                    "metric",
+                    "Metric",
+                    [metric.name for metric in metrics],
+                    st.segmented_control,
+                    required=True,
+                    help=" ".join(f"{metric.label} is {metric.help}." for metric in metrics),
+                )
         if look is not None:
             names = ", ".join(plain(single.feature_names[j]) for j in look.at)
             words = f"The {order_name(look.order)}{f' with {names}' if names else ''}: {plain(look.label())}"
@@ -117,34 +128,18 @@ def axis_of(view: JobView | None) -> str:
     return "against" if view is not None and "used_bases" in view.last else "x"
 
 
-def _curve_options(view: JobView | None, settings: Settings) -> None:
-    metrics = metrics_in(view.last) if view is not None else []
-    words = {"used_bases": "Bases", "epoch": "Epochs", "seconds": "Seconds"}
-    widgets.param(settings, axis_of(view), "Curves against", labels=words)
-    if metrics:
-        widgets.choose_metric(
-            settings,
-            "metric",
-            "Metric",
-            [metric.name for metric in metrics],
-            st.segmented_control,
-            required=True,
-            help=" ".join(f"{metric.label} is {metric.help}." for metric in metrics),
-        )
-
-
 def draw_notes(view: JobView) -> None:
     """Draw a caption that explains a matrix of tiles."""
     thinned = view.thinned
     assert thinned is not None
     if thinned.n_features > EXACT_FEATURES:
-        text = (
-            f"{thinned.n_features:,} features are drawn as tiles in the colour of their largest interaction; "
-            "tiles in the colour of zero contain none."
+        dropped = (
+            f" The {thinned.n_dropped:,} rows of smallest norm are omitted." if thinned.n_dropped else ""
         )
-        if thinned.n_dropped:
-            text += f" The {thinned.n_dropped:,} rows of smallest norm are omitted."
-        st.caption(text)
+        st.caption(
+            f"{thinned.n_features:,} features are drawn as tiles in the colour of their largest interaction; "
+            f"tiles in the colour of zero contain none.{dropped}"
+        )
 
 
 # -------------------------------------------------------------------------------------------------- pairs

@@ -33,10 +33,10 @@ from fmviz.stage.pictures import chart_of, names_in, row_of
 from fmviz.ui import widgets
 from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.charts import chart
-from fmviz.ui.components import stage
+from fmviz.ui.components import matrix_view, stage
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Values
-from fmviz.ui.train import PANELS, basis, interactions, matrices, why_zero
+from fmviz.ui.train import PANELS, interactions, matrices, why_zero
 from fmviz.ui.train.interactions import axis_of, draw_notes, draw_options
 from fmviz.ui.train.matrices import order_name
 from fmviz.ui.train.panels import PARTS, Scene
@@ -60,7 +60,6 @@ def show(
         Message about settings changed since the run.
     """
     loading = None if view is not None else _loading(experiment)
-    going = view is not None and view.state.active
     if view is not None:
         if view.unsaved:
             st.warning(plain(view.unsaved), icon=":material/save:")
@@ -75,12 +74,11 @@ def show(
                 if view.details
                 else "Change this setting, then press Play."
             )
-    loaded: tuple[Any, ...] = () if loading is None else loading.items
-    dataset: Dataset | None = next(iter(loaded), None) if view is None else view.dataset
-    had = dataset is not None and (view is None or bool(view.history))
+    loaded = next(iter(() if loading is None else loading.items), None)
+    dataset: Dataset | None = loaded if view is None else view.dataset
     place = st.container(key="train_stage_box")
     if dataset is not None:
-        draw_options(view if had else None, dataset, settings)
+        draw_options(view if view is not None and view.history else None, dataset, settings)
     words = _ready_words(loading, settings) if view is None else ""
     scene = _scene(view, experiment, dataset, settings, words)
     with place:
@@ -89,18 +87,37 @@ def show(
             scene = _scene(view, experiment, dataset, settings, words)
         listens = _listen(scene, experiment, settings, loading)
         stage(full_payload(scene, listens, simple=not settings.is_expert), key="train_matrix")
-    if view is not None and not going and view.experiment.model.multi_output:
-        basis.draw(view)
-    if view is not None and view.history and not going:
-        _at_rest(scene, settings)
+    if view is not None and not view.state.active:
+        if view.experiment.model.multi_output:
+            _draw_basis(view)
+        if view.history:
+            _at_rest(scene, settings)
+
+
+def _draw_basis(view: JobView) -> None:
+    """Draw the bases shared by several outputs; the stage chooses the epoch."""
+    if view.dataset is None or view.parameters is None or not view.parameters.finite():
+        return
+    # A resumed run has only its last epoch.
+    frames = [frame for frame in view.frames if frame.finite] or [matrices.last_frame(view)]
+    st.markdown("**The bases they share**: the rows of V")
+    shown = View(
+        [matrices.basis_panel(frames, view.dataset)],
+        driver_key="train_matrix" if len(frames) > 1 else None,
+        columns=1,
+        min_width=120,
+        max_height=330,
+        named=True,
+    )
+    matrix_view(shown, key="train_output_layer")
 
 
 def _at_rest(scene: Scene, settings: Settings) -> None:
     """Draw the explanations, tables and curves of an inactive run."""
     view = scene.fit
+    last = view.last
     if scene.drawn:
         draw_notes(view)
-    last = view.last
     each = [
         f"{last[f'used_interactions_{m}']:,} {order_name(m)} of {last[f'used_features_{m}']:,} features"
         for m in view.machine.orders
@@ -127,9 +144,9 @@ def _at_rest(scene: Scene, settings: Settings) -> None:
 def _curves(scene: Scene, settings: Settings) -> None:
     """Draw the curves of the stage at full size."""
     view, history = scene.fit, pd.DataFrame(scene.history)
-    changes = changed_words(view.experiment, view.epoch)
     widgets.param(settings, "parts", "Parts of the objective")
     course, marks = with_jumps(history, view.experiment), change_words(view.experiment, view.epoch)
+    changes = changed_words(view.experiment, view.epoch)
     places = itertools.cycle(st.columns(2))
     for panel in PANELS:
         if panel.plots is None or not (plots := panel.plots(scene)) or not panel.shown(scene, settings):
@@ -403,8 +420,7 @@ def _state(scene: Scene) -> dict[str, str]:
     if view.state is TaskState.FINISHED and not view.converged:
         word, tone = "Not converged", "waiting"
     sentence = view.message
-    kernels = compiling()
-    if view.state.active and kernels and view.epoch == 0:
+    if view.state.active and view.epoch == 0 and (kernels := compiling()):
         sentence = (
             f"Compiling {kernels[0]}. This takes some seconds for the first run of its kind; later runs "
             "start at once."
@@ -425,15 +441,9 @@ def _numbers(scene: Scene) -> list[tuple[str, str, str, str]]:
     if scene.view is None or not scene.history:
         return []
     shown = numbers(scene.history, scene.machine, scene.dataset, scene.view.state.ended)
-    return [*shown[:-2], *_predicted(scene), *shown[-2:]]
-
-
-def _predicted(scene: Scene) -> list[tuple[str, str, str, str]]:
-    """Return a prediction metric over all outputs if there are several."""
-    if scene.view is None or scene.run is None or scene.run.n_outputs < 2:
-        return []
-    telling = list(in_units(scene.view.last).items())[:1]
-    return [(label, f"{value:.4g}", "Over all outputs.", "") for label, value in telling]
+    telling = in_units(scene.view.last) if scene.run is not None and scene.run.n_outputs > 1 else {}
+    total = [(label, f"{value:.4g}", "Over all outputs.", "") for label, value in telling.items()][:1]
+    return [*shown[:-2], *total, *shown[-2:]]
 
 
 # ------------------------------------------------------------------------------------------------- curves

@@ -35,8 +35,6 @@ from fmviz.stage import (
 )
 from fmviz.typography import superscript
 
-_AUTOMATIC_ROWS = 100
-
 
 def order_name(order: int) -> str:
     """Return "pairs", "triples" or "sets of 4"."""
@@ -87,7 +85,7 @@ class Look:
             return CodesFrame(codes, scale, key=key, caption=caption)
         codes, scale = encode_codes(np.nan_to_num(shown.matrix()), grey_diagonal=not shown.repeats)
         if not shown.repeats:
-            _cross_out(codes, self.at)
+            codes = _crossed_out(codes, self.at)
         return CodesFrame(codes, scale, key=key, caption=caption)
 
     def truth(self, dataset: Dataset) -> tuple[np.ndarray | None, bool]:
@@ -102,17 +100,18 @@ class Look:
         return pair_weights(dataset.X.shape[1], map(tuple, others)), False
 
 
-def _cross_out(codes: np.ndarray, features: Sequence[int]) -> None:
-    """Clear all pairs of some features."""
+def _crossed_out(codes: np.ndarray, features: Sequence[int]) -> np.ndarray:
+    """Return the codes without the diagonal and without all pairs of some features."""
+    np.fill_diagonal(codes, NOT_AN_INTERACTION)
     codes[list(features)] = codes[:, list(features)] = NOT_AN_INTERACTION
+    return codes
 
 
 def strongest_slice(interactions: Interactions) -> tuple[int, ...]:
     """Return the m − 2 fixed features of a slice, the first of the strongest set; () for pairs."""
-    need = interactions.order - 2
-    if need == 0:
+    if (need := interactions.order - 2) == 0:
         return ()
-    sets = interactions.within(most=_AUTOMATIC_ROWS).ranked(1).sets.tolist()
+    sets = interactions.within(most=100).ranked(1).sets.tolist()
     return tuple((sets or [range(need)])[0][:need])
 
 
@@ -120,9 +119,7 @@ def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:
     """Return the true interactions of an order, or None if they are unknown."""
     if order == 3:
         return None if dataset.true_triples is None else set(dataset.true_triples)
-    if order != 2:
-        return None
-    truth = truth_of(dataset)
+    truth = truth_of(dataset) if order == 2 else None
     if truth is not None and truth.ndim == 3:
         # Pairs used by any output.
         truth = np.abs(truth).sum(axis=0)
@@ -155,8 +152,7 @@ def sets_table(sets: np.ndarray, weight: np.ndarray, dataset: Dataset) -> pd.Dat
     table = pd.DataFrame({head: names[sets[:, at]] for at, head in enumerate(heads)})
     table["Weight"] = weight
     table["Rows with both" if order == 2 else "Rows with all"] = rows_with_all(dataset, sets)
-    true = true_sets(dataset, order)
-    if true is not None:
+    if (true := true_sets(dataset, order)) is not None:
         table["In truth"] = [tuple(features) in true for features in sets.tolist()]
     return table
 
@@ -184,7 +180,6 @@ _STRUCTURE = (
     CellClass("No interaction", "#f2f3f5", "#1c212b"),
     CellClass("Interaction", "#0a8f5b", "#22b57c"),
 )
-_LEARNED = "Learned"
 # Largest payload of all frames, in bytes.
 _FILM_BYTES = 2_500_000
 
@@ -201,10 +196,9 @@ def film(view: JobView, look: Look | None, compared: bool) -> tuple[Frame, ...]:
     if not frames or view.dataset is None:
         return ()
     d = view.dataset.X.shape[1]
+    weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
     if look is None and frames[0].thinned.factors and d <= EXACT_FEATURES:
         weight = 4 * d * view.experiment.rank
-    else:
-        weight = min(d, N_TILES) ** 2 if d > EXACT_FEATURES else d**2
     most = max(2, _FILM_BYTES // (weight + (d**2 if compared else 0)))
     return tuple(frames[i] for i in evenly(len(frames), most))
 
@@ -217,11 +211,10 @@ def learned(view: JobView, dataset: Dataset, frames: tuple[Frame, ...], look: Lo
     ]
     d = dataset.X.shape[1]
     notation = view.machine.notation
-    labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else None
-    if labels is None and isinstance(drawn[0], CodesFrame):
-        labels = dataset.feature_names
+    names = dataset.feature_names if isinstance(drawn[0], CodesFrame) else None
+    labels: Sequence[str] | None = tile_labels(d) if d > EXACT_FEATURES else names
     return Panel(
-        _LEARNED,
+        "Learned",
         drawn,
         color=regularizer_color(view.experiment.regularizer.name),
         row_labels=labels,
@@ -244,7 +237,7 @@ def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Pan
     if d > EXACT_FEATURES:
         frame = CodesFrame(np.zeros((N_TILES, N_TILES), dtype=np.int8), 1.0, caption=words)
     return Panel(
-        _LEARNED,
+        "Learned",
         [frame],
         color=regularizer_color(experiment.regularizer.name),
         **_named(notation.weights, d),
@@ -253,15 +246,12 @@ def nothing_learned(experiment: Experiment, dataset: Dataset, words: str) -> Pan
 
 def support_panel(dataset: Dataset, truth: np.ndarray, frames: tuple[Frame, ...], look: Look | None) -> Panel:
     """Return the panel that compares the learned support with the true one, with a frame for each epoch."""
-    features = look.at if look is not None else ()
-    drawn = []
+    features, drawn = () if look is None else look.at, []
     for frame in frames:
         support = compare_supports(truth, learned_support(frame.thinned, look), features)
-        codes = support.codes.copy()
-        np.fill_diagonal(codes, NOT_AN_INTERACTION)
-        _cross_out(codes, features)
         exactly = "exact recovery (PSSR 1)" if support.f1 == 1.0 else "no exact recovery (PSSR 0)"
         caption = f"epoch {frame.epoch:,}: F1 {support.f1:.3f}, {exactly}"
+        codes = _crossed_out(support.codes.copy(), features)
         drawn.append(ClassesFrame(codes, support.counts, key=frame.key, caption=caption))
     return Panel(
         "Against the truth",
@@ -312,30 +302,55 @@ def truth_panel(dataset: Dataset, truth: np.ndarray, known: bool, look: Look | N
     name, features = ("pairs", ()) if look is None else (order_name(look.order), look.at)
     labels = dataset.feature_names if exact else tile_labels(d)
     caption = f"{n_pairs:,} true {name}"
-    blocks = groups_of(truth) if exact and not features else ()
+    options = _named("W" if known else name, d)
+    frame: CodesFrame | ClassesFrame
     if exact and not known:
         # A matrix of ones would suggest equal weights.
-        codes = (truth != 0).astype(np.int8)
-        np.fill_diagonal(codes, NOT_AN_INTERACTION)
-        _cross_out(codes, features)
-        structure = ClassesFrame(codes, [d * (d - 1) // 2 - n_pairs, n_pairs], caption=caption)
-        return Panel(
-            "Truth (support only)",
-            [structure],
-            row_labels=labels,
-            col_labels=labels,
-            gram_label=name,
-            classes=_STRUCTURE,
-            blocks=blocks,
-        )
-    codes, scale = encode_codes(truth if exact else GivenPairs.of(truth).pooled(N_TILES), grey_diagonal=exact)
-    if exact:
-        _cross_out(codes, features)
+        codes = _crossed_out((truth != 0).astype(np.int8), features)
+        frame = ClassesFrame(codes, [d * (d - 1) // 2 - n_pairs, n_pairs], caption=caption)
+        options["classes"] = _STRUCTURE
+    else:
+        shown = truth if exact else GivenPairs.of(truth).pooled(N_TILES)
+        codes, scale = encode_codes(shown, grey_diagonal=exact)
+        codes = _crossed_out(codes, features) if exact else codes
+        frame = CodesFrame(codes, scale, caption=caption)
     return Panel(
         "Truth" if known else "Truth (support only)",
-        [CodesFrame(codes, scale, caption=caption)],
+        [frame],
         row_labels=labels,
         col_labels=labels,
-        blocks=blocks,
-        **_named("W" if known else name, d),
+        blocks=groups_of(truth) if exact and not features else (),
+        **options,
     )
+
+
+# -------------------------------------------------------------------------------------------- shared basis
+
+
+# Minimum number of rows of V; prevents jumps of the picture with every new basis.
+_LEAST_ROWS = 8
+
+
+def basis_panel(frames: Sequence[Frame], dataset: Dataset) -> Panel:
+    """Return the panel of V, the weights of the shared bases in every output, with a frame for each epoch."""
+    rows = max(_LEAST_ROWS, *(len(frame.thinned.V) for frame in frames))
+    drawn = []
+    for frame in frames:
+        n = len(frame.thinned.V)
+        codes, scale = encode_codes(np.pad(frame.thinned.V, ((0, rows - n), (0, 0))))
+        drawn.append(CodesFrame(codes, scale, key=frame.key, caption=f"{n:,} bas{'is' if n == 1 else 'es'}"))
+    labels = _basis_labels(frames[-1].thinned, dataset, rows)
+    return Panel("", drawn, row_labels=labels, col_labels=dataset.outputs, gram_label="V")
+
+
+def _basis_labels(basis: Thinned, dataset: Dataset, rows: int) -> list[str]:
+    """Return a label for every row of V: its number and the features with the largest entries."""
+    labels = []
+    for r in range(rows):
+        name = f"basis {r + 1}"
+        if r < len(basis.V):
+            h = basis.values[:, r]
+            top = np.argsort(-np.abs(h), kind="stable")[:2]
+            name += ": " + ", ".join(dataset.feature_names[basis.rows[j]] for j in top if h[j])
+        labels.append(name)
+    return labels

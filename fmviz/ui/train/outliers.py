@@ -17,9 +17,6 @@ from fmviz.ui.charts import chart
 from fmviz.ui.settings.state import Settings
 from fmviz.ui.train.panels import Scene, TrainPanel
 
-# The histogram ends at this multiple of ε₁ + ε₂.
-_WINDOW = 3.0
-
 
 @st.cache_resource(max_entries=8, show_spinner="Computing the residuals.")
 def _fit(
@@ -41,24 +38,14 @@ def _of(scene: Scene) -> Any:
 
 def _draw(scene: Scene, settings: Settings) -> None:
     """Draw the residuals of one output."""
-    view = scene.fit
-    _residuals(*_of(scene))
-    if view.saved:
-        output = {} if view.output is None else {"output": str(view.output)}
-        navigation.page_link(
-            navigation.INTERACTIONS,
-            {"run": view.id, "view": "suspects", **output},
-            label="Outliers",
-        )
-
-
-def _residuals(errors: Errors, near: float, reach: float) -> None:
+    view, (errors, near, reach) = scene.fit, _of(scene)
     aside, binary, wrong = errors.beyond(reach), errors.binary, errors.wrong
     groups = {"kept": ~aside, "set aside": aside}
     if wrong is not None:
         groups = {name: mask & ~wrong for name, mask in groups.items()}
         groups |= {"wrong, kept": ~aside & wrong, "wrong, set aside": aside & wrong}
-    far = _WINDOW * reach
+    # The histogram ends beyond ε₁ + ε₂.
+    far = 3.0 * reach
     if not np.isfinite(far) or far == 0.0:
         far = float(np.quantile(np.abs(errors.signed), 0.995)) or 1.0
     lines = [(near, "ε₁")] if near > 0.0 or not binary else []
@@ -79,6 +66,13 @@ def _residuals(errors: Errors, near: float, reach: float) -> None:
         key="train_caps_residuals",
         alt=f"Histogram of the residuals; {words}",
     )
+    if view.saved:
+        output = {} if view.output is None else {"output": str(view.output)}
+        navigation.page_link(
+            navigation.INTERACTIONS,
+            {"run": view.id, "view": "suspects", **output},
+            label="Outliers",
+        )
 
 
 SET_ASIDE = TrainPanel("outliers", "Rows set aside", "", lambda scene: _of(scene) is not None, draw=_draw)

@@ -174,10 +174,6 @@ _VIEW: tuple[Setting, ...] = (
 # ----------------------------------------------------------------------------------------------------- page
 
 
-PARTS = (
-    *("settings", *panels.PARTS, "exports"),
-    *("play", "pause", "step", "stop", "reset", "reseed", "suggest", "forget", "rival"),
-)
 _SESSION = "fmviz:train:session"
 _LOST = "fmviz:train:lost"
 
@@ -214,7 +210,15 @@ def render() -> None:
     own = own_specs()
     # All parameters of choices except those of the data and of the model.
     expert = [spec.name for spec in own if not spec.name.startswith(("dataset_", "model_"))]
-    settings = Settings("train", (*OWN, *own, *_VIEW), parts=PARTS, expert=(*EXPERT, *expert))
+    settings = Settings(
+        "train",
+        (*OWN, *own, *_VIEW),
+        parts=(
+            *("settings", *panels.PARTS, "exports"),
+            *("play", "pause", "step", "stop", "reset", "reseed", "suggest", "forget", "rival"),
+        ),
+        expert=(*EXPERT, *expert),
+    )
     given = Settings.arriving("train")
     linked = settings.read_url()
     _follow(settings, given)
@@ -288,9 +292,12 @@ def _follow(settings: Settings, given: dict[str, str] | None) -> None:
 def _autostart(settings: Settings, reason: str | None) -> None:
     """Start the run of a link with play=1, or with a run that is not in the store."""
     run = settings["run"]
-    if settings.notices:
-        return  # Parts of the link are invalid: let the reader decide.
-    if reason is not None or (run and _job(settings) is not None and not settings["play"]):
+    # If parts of the link are invalid, the reader decides.
+    if (
+        settings.notices
+        or reason is not None
+        or (run and _job(settings) is not None and not settings["play"])
+    ):
         return
     if run and not settings["play"] and _open_from_store(run, SPEEDS[settings["speed"]][1]):
         return
@@ -309,26 +316,24 @@ def _open_from_store(run: str, pace: float) -> bool:
     try:
         job = manager().open(run, _owner(), session_uploads.owner())
     except AtWorkError:
-        words = "Another program is computing this run. The Runs page shows its progress."
-        st.session_state[_LOST] = ("info", words)
+        st.session_state[_LOST] = (
+            "info",
+            "Another program is computing this run. The Runs page shows its progress.",
+        )
         return True
     except TooManyJobsError as error:
         st.session_state[_LOST] = ("warning", str(error))
         return False
     except (ValueError, StoreError):
         return False
-    if job is None:
-        return False
-    job.pace = pace
-    if job.state.ended:
-        st.session_state.pop(_LOST, None)
-        return True
-    st.session_state[_LOST] = (
-        "info",
-        "This run was interrupted and restored from its last save, at epoch "
-        f"{job.view().epoch:,}. Press Play to resume.",
-    )
-    return True
+    if job is not None:
+        job.pace = pace
+        restored = (
+            "This run was interrupted and restored from its last save, at epoch "
+            f"{job.view().epoch:,}. Press Play to resume."
+        )
+        st.session_state[_LOST] = None if job.state.ended else ("info", restored)
+    return job is not None
 
 
 def _body(settings: Settings, experiment: Experiment, reason: str | None) -> None:
@@ -338,12 +343,13 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
     others = job is not None and not job.state.ended and not _steers(job)
     stale = job is not None and job.experiment != experiment
     # Read once: buttons and stage must show one state. The stage receives later changes.
-    view = state = None
+    view = None
     if job is not None:
         job.attended = connected()
         view = job.view()
-        state = view.state
-    draw_controls(settings, job, state, stale, reason is None, _start, others=others)
+    draw_controls(
+        settings, job, None if view is None else view.state, stale, reason is None, _start, others=others
+    )
     live_job = job if job is not None and _steers(job) and not stale and reason is None else None
     main_settings(settings, live_job, experiment)
     # Always one element: a fragment loses clicks if its position changes.

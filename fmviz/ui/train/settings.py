@@ -24,16 +24,16 @@ from fmviz.ui import session_uploads, widgets
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Changes, Follower, Settings
 
-CHANGES = Changes(
-    "changes", help="Changes of strengths during the run: epoch:name:value, separated by commas."
-)
-"""The setting for scheduled changes of a run."""
-_NOW_HELP = (
-    "Takes effect in the next epoch, even after the end of the run: the solver continues from the current P. "
-    "Every curve marks the change, and the run's link, program and record include it."
-)
 NOW = tuple(
-    Follower(**vars(spec) | {"name": f"now_{spec.name}", "help": _NOW_HELP})
+    Follower(
+        **vars(spec)
+        | {
+            "name": f"now_{spec.name}",
+            "help": "Takes effect in the next epoch, even after the end of the run: the solver continues "
+            "from the current P. Every curve marks the change, and the run's link, program and record "
+            "include it.",
+        }
+    )
     for spec in SPECS
     if spec.name in STRENGTHS
 )
@@ -128,7 +128,7 @@ def takes_no_penalty(model: Model) -> str:
 
 OWN: tuple[ParamSpec | Changes, ...] = (
     *(spec for spec in SPECS if spec.name not in ("dataset", "seed")),
-    CHANGES,
+    Changes("changes", help="Changes of strengths during the run: epoch:name:value, separated by commas."),
 )
 NAMES = tuple(spec.name for spec in OWN)
 LINEAR = ("fit_linear", "lambda_w", "fit_intercept")
@@ -170,25 +170,26 @@ def own_specs() -> tuple[ParamSpec, ...]:
     # Links omit defaults. Without a link, or with only the level, the values are in the session.
     given, present = Settings.arriving("train") or {}, Settings("train", OWN)
     given.pop("level", None)
-    specs_found: list[ParamSpec] = []
+    specs: list[ParamSpec] = []
     for owner, bound in OWNERS.items():
         spec = present.spec(owner)
         name = given.get(owner, str(spec.default)) if given else str(present[owner])
         try:
-            specs = specs_of(bound(spec.check(name)))
+            specs += _named(owner, bound(spec.check(name)))
         except ValueError:
-            specs = specs_of(bound(str(spec.default)))
-        specs_found += [
-            dataclasses.replace(spec_of_owner, name=f"{owner}_{spec_of_owner.name}")
-            for spec_of_owner in specs
-        ]
-    return tuple(specs_found)
+            specs += _named(owner, bound(str(spec.default)))
+    return tuple(specs)
+
+
+def _named(owner: str, value: Any) -> list[ParamSpec]:
+    """Return the parameters of a choice, such as a model, with their names in links."""
+    return [dataclasses.replace(spec, name=f"{owner}_{spec.name}") for spec in specs_of(value)]
 
 
 def own_names(settings: Settings, owner: str, now: Experiment | None = None) -> list[str]:
     """Return the parameters of a choice in the table of settings, by name."""
     value = OWNERS[owner](settings[owner]) if now is None else getattr(now, owner)
-    wanted = {f"{owner}_{spec.name}" for spec in specs_of(value)}
+    wanted = {spec.name for spec in _named(owner, value)}
     return [name for name in settings.own if name in wanted]
 
 
@@ -206,12 +207,13 @@ def unavailable(experiment: Experiment) -> str | None:
 def train_query(experiment: Experiment) -> dict[str, str]:
     """Return the query of a link that opens and starts exactly this run on the page Train."""
     # Defaults are included: suggestions do not replace settings in a link.
-    named = {
-        "regularizer": experiment.regularizer.name,
-        "lambda_sparse": experiment.lambda_sparse,
-        "play": True,
-    }
-    return experiment.to_query() | to_query(named)
+    return experiment.to_query() | to_query(
+        {
+            "regularizer": experiment.regularizer.name,
+            "lambda_sparse": experiment.lambda_sparse,
+            "play": True,
+        }
+    )
 
 
 def suggest(settings: Settings, linked: bool) -> None:
@@ -227,22 +229,15 @@ def suggest(settings: Settings, linked: bool) -> None:
     model = settings["model"] if "model" in given or made_for == Experiment.model else made_for
     # Invalid values were replaced by defaults, with a notice: keep those.
     brought = bool(settings.notices) or any(n in given for n in (*NAMES, "run") if n != "model")
-    if (linked and brought) or (linked and before == dataset):
+    if linked and (brought or before == dataset):
         st.session_state.pop(_NOTE, None)
         return
     kept = settings.as_dict(*NAMES)
     own = experiment_of(settings).model if model == settings["model"] else model
-    wanted = _suggested(dataset, own)
-    new = _settings_of(wanted)
-    _take(settings, wanted)
+    _take(settings, _suggested(dataset, own))
     st.session_state.pop(_NOTE, None)
-    if before is not None and any(kept[name] != new[name] for name in NAMES):
+    if before is not None and settings.as_dict(*NAMES) != kept:
         st.session_state[_NOTE] = kept
-
-
-def _settings_of(experiment: Experiment) -> dict[str, Any]:
-    """Return the session values of an experiment's settings."""
-    return {**experiment.to_dict(), "changes": experiment.changes}
 
 
 def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) -> None:
@@ -250,10 +245,10 @@ def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) 
     owned: dict[str, Any] = {"model": wanted.model, "solver": wanted.solver}
     for owner, value in owned.items():
         # The current table of settings may lack them.
-        table = [dataclasses.replace(spec, name=f"{owner}_{spec.name}") for spec in specs_of(value)]
+        table = _named(owner, value)
         given = {spec.name: value.settings[spec.name.removeprefix(f"{owner}_")] for spec in table}
         Settings("train", table).set(**given)
-    values = _settings_of(wanted)
+    values = {**wanted.to_dict(), "changes": wanted.changes}
     settings.set(**{name: values[name] for name in names})
 
 
@@ -266,8 +261,7 @@ def _suggested(dataset: str, model: str | Model) -> Experiment:
 
 def draw_suggested(settings: Settings) -> None:
     """Draw a notice of loaded suggestions, with a button that restores the previous settings."""
-    kept = st.session_state.get(_NOTE)
-    if kept is None:
+    if (kept := st.session_state.get(_NOTE)) is None:
         return
 
     def back() -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import interactions as figures
 from fmviz.lab.background.job import JobView
-from fmviz.lab.interpretation.why_zero import Story, why_zero
+from fmviz.lab.interpretation.why_zero import why_zero
 from fmviz.lab.runner import Run
 from fmviz.stage import Mark
 from fmviz.ui import widgets
@@ -63,22 +63,24 @@ def _draw(scene: Scene, settings: Settings) -> None:
                 settings.set(**{name: -1})
             if d > _MOST_LISTED:
                 widgets.control(settings, name, st.number_input, f"{label}, from 0", -1, d - 1, width=220)
-                continue
-            widgets.control(
-                settings,
-                name,
-                st.selectbox,
-                label,
-                range(-1, d),
-                format_func=lambda at: "–" if at < 0 else names[at],
-                width=260,
-            )
+            else:
+                widgets.control(
+                    settings,
+                    name,
+                    st.selectbox,
+                    label,
+                    range(-1, d),
+                    format_func=lambda at: "–" if at < 0 else names[at],
+                    width=260,
+                )
     pair = chosen(settings, d)
     if pair is None:
-        if settings["cell_i"] >= 0 and settings["cell_i"] == settings["cell_j"]:
-            st.caption("Choose two different features.")
-        else:
-            st.caption("Click a cell of the matrix above, or choose two features.")
+        same = settings["cell_i"] >= 0 and settings["cell_i"] == settings["cell_j"]
+        st.caption(
+            "Choose two different features."
+            if same
+            else "Click a cell of the matrix above, or choose two features."
+        )
         return
     assert view.parameters is not None
     problem = Run.prepare(view.experiment).problem.at(**view.experiment.strengths(view.epoch - 1))
@@ -103,19 +105,14 @@ def _draw(scene: Scene, settings: Settings) -> None:
         alt=f"Rows of {names[pair[0]]} ({live[0]} of {rows[0].values.size} entries non-zero) and "
         f"{names[pair[1]]} ({live[1]} non-zero); {story.shared.size} columns in common.",
     )
-    words = "" if story.shared.size else _threshold_words(story)
+    words = ""
+    if thresholds:
+        pull, what, size = ("norm of the", "row", "norm") if story.by_norm else ("absolute", "entry", "size")
+        words = (
+            f"Pull: {pull} loss gradient of the {what}. A zero {what} stays zero up to the threshold, λ "
+            f"times the weight of its {size} in Ω."
+        )
     st.caption(f"At epoch {view.epoch:,}, recomputed from the parameters. {words}")
-
-
-def _threshold_words(story: Story) -> str:
-    if not story.thresholded:
-        return ""
-    what = "row" if story.by_norm else "entry"
-    pull = "norm of the loss gradient" if story.by_norm else "absolute loss gradient"
-    return (
-        f"Pull: {pull} of the {what}. A zero {what} stays zero up to the threshold, λ times "
-        f"the weight of its {'norm' if story.by_norm else 'size'} in Ω."
-    )
 
 
 WHY = TrainPanel("why", "Why is this cell zero?", "", lambda scene: scene.clickable, draw=_draw)
