@@ -75,8 +75,7 @@ class BayesianFM(SparseInput):
         return np.stack(each, axis=-1) if len(each) > 1 else each[0]
 
     def _scores(self, X: Any) -> np.ndarray:
-        mean = self._posterior.mean_parameters()
-        return get_model("fm").scores(Design(self._scale.apply(X)), mean)
+        return get_model("fm").scores(Design(self._scale.apply(X)), self._posterior.mean_parameters())
 
     def posterior_of(self, output: Any = None) -> Posterior:
         """Return the samples of one output, by label or number, by default the first.
@@ -339,8 +338,7 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         -------
         (N, C) ndarray, columns in the order of `classes_`
         """
-        positive = self._positive(X)
-        return self._target.probabilities(positive)
+        return self._target.probabilities(self._positive(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of every row of X, or the predicted labels.
@@ -354,6 +352,5 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         -------
         (N,) ndarray, or (N, m) of 0 and 1 for several labels
         """
-        positive = self._positive(X)
-        labels = self._target.decode(positive - 0.5)
+        labels = self._target.decode(self._positive(X) - 0.5)
         return labels.astype(int) if self._target.kind == "several" else labels

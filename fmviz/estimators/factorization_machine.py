@@ -104,8 +104,7 @@ class _FactorizationMachine(ModelEstimator):
         start = begin if isinstance(begin, Parameters) else None
         if warm:
             start = self._warm_start(problem, problem.start(begin, rng))
-        shrunk = self.lambda_p is None
-        fit = fit_from(self.start, problem, solver, begin, rng, start=start, shrunk=shrunk)
+        fit = fit_from(self.start, problem, solver, begin, rng, start=start, shrunk=self.lambda_p is None)
         return replace(fit, budget=budget)
 
 

@@ -376,8 +376,7 @@ def split(
     """
     groups = np.arange(n) if row_groups is None else row_groups
     order = np.random.default_rng([seed, 0]).permutation(np.unique(groups))
-    n_held = min(round(order.size * share), order.size - 1)
-    inside = np.isin(groups, order[n_held:])
+    inside = np.isin(groups, order[min(round(order.size * share), order.size - 1) :])
     return np.flatnonzero(inside), np.flatnonzero(~inside)
 
 

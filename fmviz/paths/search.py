@@ -146,8 +146,7 @@ def walk(
     fit = fit_from("informed", problem, method, scale, deepcopy(rng), at_any_strength=True)
     fit = replace(fit, budget=replace(budget, report_every=None))
     for strength in sorted({*chain, *(strengths or ())}):
-        at = problem.at(lambda_sparse=strength)
-        end = replace(fit, problem=at, rng=deepcopy(rng)).end(should_stop)
+        end = replace(fit, problem=problem.at(lambda_sparse=strength), rng=deepcopy(rng)).end(should_stop)
         if should_stop():
             return
         if strengths is None or strength in strengths:

@@ -177,8 +177,7 @@ def _draw_path(
     if view.state is TaskState.FAILED:
         failure(view)
         return
-    shown = plan.lambdas if isinstance(driver, str) else (driver,)
-    panels = models_along(plan, view, shown)
+    panels = models_along(plan, view, plan.lambdas if isinstance(driver, str) else (driver,))
     picture = _picture(panels, _data(plan), along=True, curves=curves, starts=starts)
     driven: dict[str, Any] = {"driver_key": driver, "player": False} if isinstance(driver, str) else {}
     stage(picture.payload(**driven, **options), key=key)

@@ -156,8 +156,7 @@ def base_of(settings: Settings) -> Experiment:
         "lambda_sparse": 1.0,
         "start": "warm" if settings["order"] == "informed" else "random",
     }
-    own = settings.as_dict(*_SHARED, "validation", "dataset", "seed")
-    return Experiment.from_dict(values | own)
+    return Experiment.from_dict(values | settings.as_dict(*_SHARED, "validation", "dataset", "seed"))
 
 
 def load_suggested(settings: Settings) -> None:

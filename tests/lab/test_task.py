@@ -78,6 +78,8 @@ def test_plans_are_carried_out_in_order_and_hold_up_nothing_else():
 
 
 def test_memory_of_workers_counts(monkeypatch):
+    # Other tests leave workers.
+    monkeypatch.setattr(WorkerPool, "n_bytes", 0.0)
     manager = TaskManager(InlineExecutor(), limits=ServerLimits(n_bytes=3.0))
     for name in ("first", "second"):
         manager.submit(name, lambda stop: iter([SimpleNamespace(n_bytes=1.0)]))

@@ -171,8 +171,7 @@ class LBFGS(JointSolver):
                 joint.smooth_value_and_gradient, x, jac=True, method="L-BFGS-B", options=options
             )
         self._x = result.x
-        moved = coefficient_change(before, fitted)
-        return max(moved, joint.change(self._x, self._x - x))
+        return max(coefficient_change(before, fitted), joint.change(self._x, self._x - x))
 
     def clock(self) -> float:
         """Return the CPU time of the calling thread plus that of the helper thread."""

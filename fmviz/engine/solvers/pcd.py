@@ -98,8 +98,7 @@ class PCD(SweepingSolver):
         problem = self.problem
         if self._screened:
             design, shape = problem.design, (problem.rank, problem.design.n_features)
-            kept = stores_slope(self._loss)
-            self._slope = aligned_copy(np.zeros(design.n_samples if kept else 0))
+            self._slope = aligned_copy(np.zeros(design.n_samples if stores_slope(self._loss) else 0))
             self._screen = Screen(
                 np.sqrt(design.transpose_dot(np.ones(design.n_samples), 2)),
                 np.full(shape, np.inf),
@@ -188,9 +187,8 @@ class PCD(SweepingSolver):
             )
 
     def _sweep_pairs(self, rounds: Rounds) -> None:
-        sweeps = pair_entry_sweep(self._loss, self._entries[0], self._weight)
         rounds.take(
-            sweeps(
+            pair_entry_sweep(self._loss, self._entries[0], self._weight)(
                 *self._round_arguments(rounds),
                 *self._lanes,
                 self._f,

@@ -143,8 +143,7 @@ class Reweighted(Solver):
         return problem.why_not() or self._why_not(problem)
 
     def _why_not(self, problem: Formulation) -> WhyNot | None:
-        loss = problem.loss.majoriser
-        if loss is None:
+        if problem.loss.majoriser is None:
             return WhyNot(
                 "no_kinks",
                 f"{self.label} is for losses with kinks or caps, but the {problem.loss.label.lower()} loss "
@@ -179,8 +178,7 @@ class Reweighted(Solver):
     def epoch(self) -> float:
         """Reweight and run inner epochs; the change is at least δ, in units of a typical residual."""
         problem, before, delta = self.problem, self._now, self._smoothing.delta
-        f = problem.predict(before)
-        inner = reweighted(problem, self._loss, f, delta)
+        inner = reweighted(problem, self._loss, problem.predict(before), delta)
         if inner is not None:
             method = self._method.within(inner)
             method.start(before, self._rng)

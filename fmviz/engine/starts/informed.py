@@ -165,8 +165,7 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
         )
     if limit.lower > 0.0:
         return f"No interaction is left: P = 0 at {at}. Choose λ below {typeset(limit.lower)} to leave it."
-    smooth = replace(problem, penalty=get_penalty("l2"), lambda_p=0.0)
-    least = zero_threshold(smooth, limit.linear).lower
+    least = zero_threshold(replace(problem, penalty=get_penalty("l2"), lambda_p=0.0), limit.linear).lower
     if least == 0.0:
         return "No interaction is left: P = 0, and no pair of features lowers the loss of the linear fit."
     way = f"for every λ. Choose λ_p below {typeset(least)} to leave it."

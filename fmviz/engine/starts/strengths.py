@@ -189,8 +189,7 @@ class References:
         problem, sizes = self._problem, []
         for largest, i, j in self._pairs:
             pair = problem.design.dense([i, j]) if largest > 0.0 else np.ones((1, 2))
-            both = np.prod(np.square(pair), axis=1)
-            bend = problem.mu * (problem.mean(both) if largest > 0.0 else 1.0)
+            bend = problem.mu * (problem.mean(np.prod(np.square(pair), axis=1)) if largest > 0.0 else 1.0)
             sizes.append(float(np.sqrt(largest / bend)))
         return sizes
 

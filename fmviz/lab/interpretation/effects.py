@@ -346,8 +346,7 @@ class Effects:
     def _values(self, column: int, block: sp.csr_array) -> pd.Series:
         """Return the original values of a column; NaN or None if missing."""
         own = self.columns[column]
-        width = block.shape[1]
-        marked = (block[:, [width - 1]].toarray().ravel() == 1.0) & (own.missing == "mark")
+        marked = (block[:, [block.shape[1] - 1]].toarray().ravel() == 1.0) & (own.missing == "mark")
         if isinstance(own, NumberColumn):
             values = own.center + own.scale * block[:, [0]].toarray().ravel()
             # Rounded if the encoding was inexact.
@@ -545,7 +544,6 @@ class Effects:
         ]
         levels = self.constant + mains[0][:, None] + mains[1] + joint
         rows = inside[0] @ inside[1].T
-        shares = [mask.mean() * (1.0 - mask.mean()) for mask in masks]
         return Contrast(
             *axes,
             *places,
@@ -554,7 +552,7 @@ class Effects:
             levels.ravel(),
             self._counted(inside[0], inside[1], rows).ravel(),
             int(rows[0, 0]),
-            float(np.sqrt(np.prod(shares))),
+            float(np.sqrt(np.prod([mask.mean() * (1.0 - mask.mean()) for mask in masks]))),
         )
 
     def _counted(self, first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:

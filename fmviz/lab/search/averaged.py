@@ -66,9 +66,10 @@ class Sampling:
 
 def can_be_sampled(problem: Problem) -> bool:
     """Return whether samples suit the model and the loss: pairs, separate outputs, and a mean or classes."""
+    if not problem.model.plain or problem.loss.task == "binary":
+        return problem.model.plain
     of_residual = problem.loss.scalar.of_residual
-    squared = of_residual is not None and of_residual.is_residual
-    return problem.model.plain and (problem.loss.task == "binary" or squared)
+    return of_residual is not None and of_residual.is_residual
 
 
 def sampled(

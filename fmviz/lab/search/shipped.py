@@ -36,9 +36,8 @@ def shipped(experiment: Experiment, regularizers: Sequence[str], target: int, se
     fits: dict[Experiment, Any] = {}
     for record in json.loads(gzip.decompress(PATH.read_bytes())):
         own, P = Experiment.from_json(record["experiment"]), np.array(record["parameters"])
-        parameters = Parameters(P, np.zeros(len(P)), 0.0)
         fits[replace(own, lambda_sparse=0.0)] = SearchFit(
-            **{**record, "experiment": own, "parameters": parameters}
+            **{**record, "experiment": own, "parameters": Parameters(P, np.zeros(len(P)), 0.0)}
         )
     base = replace(experiment, lambda_sparse=0.0)
     each = [

@@ -112,8 +112,7 @@ def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0
         )
     full_dataset = dataset_of(experiment)
     stored.check_data(parameters, full_dataset)
-    m = experiment.model.n_outputs_of(parameters)
-    output = min(output, m - 1)
+    output = min(output, experiment.model.n_outputs_of(parameters) - 1)
     model = experiment.model
     single, parameters = model.of_output(parameters, output)
     attributes = Attributes(full_dataset.of_output(output))

@@ -329,8 +329,7 @@ def found_caps(experiment: Experiment) -> tuple[str, ...]:
     if not experiment.finds_caps:
         return ()
     loss = ("loss_epsilon", "loss_cap")
-    robust = isinstance(experiment.model, RobustFM)
-    return (*loss, "model_cap", "lambda_p") if robust else loss
+    return (*loss, "model_cap", "lambda_p") if isinstance(experiment.model, RobustFM) else loss
 
 
 def draw_caps(settings: Settings, now: Experiment) -> None:

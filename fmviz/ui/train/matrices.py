@@ -111,8 +111,7 @@ def strongest_slice(interactions: Interactions) -> tuple[int, ...]:
     """Return the m − 2 fixed features of a slice, the first of the strongest set; () for pairs."""
     if (need := interactions.order - 2) == 0:
         return ()
-    sets = interactions.within(most=100).ranked(1).sets.tolist()
-    return tuple((sets or [range(need)])[0][:need])
+    return tuple((interactions.within(most=100).ranked(1).sets.tolist() or [range(need)])[0][:need])
 
 
 def true_sets(dataset: Dataset, order: int) -> set[tuple[int, ...]] | None:

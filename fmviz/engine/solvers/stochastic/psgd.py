@@ -373,8 +373,7 @@ class PSGD(StochasticSolver):
         trailing = self._w, self._bias, problem.loss.theta, design.longest_row, period
         kinds = design.storage, problem.loss.scalar
         if self._kinds is None:
-            kernel = lazy_steps(*kinds, PAIRS, operator.lazy)
-            return kernel(*rows, *steps, self._P, *trailing, (), grow)
+            return lazy_steps(*kinds, PAIRS, operator.lazy)(*rows, *steps, self._P, *trailing, (), grow)
         given = self._here().multipliers
         resting = given == 0.0
         root = np.sqrt(np.where(resting, 1.0, np.abs(given)))
