@@ -25,8 +25,8 @@ class Size(NamedTuple):
 
 
 REACHED = {
-    "fmviz": Size(statements=24_968, files=332),
-    "tests": Size(statements=16_560, files=203),
+    "fmviz": Size(statements=25_118, files=332),
+    "tests": Size(statements=16_856, files=205),
     "papers": Size(statements=1_595, files=11),
     "bench": Size(statements=1_339, files=21),
 }

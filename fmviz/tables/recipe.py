@@ -300,7 +300,7 @@ def _logarithm_predicts(
     known = np.isfinite(y)
     if not known.any() or y[known].min() <= 0.0 or pd.Series(y[known]).skew() < _SKEWED:
         return False
-    lines = replace(recipe, numbers="line").encoder(features)
-    X = sp.csr_array(lines.learn(features, columns).transform(features))
+    lines = replace(recipe, numbers="line").encoder(features).learn(features, columns)
+    X = sp.csr_array(lines.transform(features))
     known &= np.isfinite(X.sum(axis=1))
     return prefers_logarithm(X[known], y[known], None if groups is None else groups[known])

@@ -85,8 +85,7 @@ def dual_values(
             if values is None:
                 # Without a conjugate, the only bound is that losses are non-negative.
                 break
-            value = -float((weights * values).sum()) / n - s * s * linear - s * ball
-            best = max(best, value)
+            best = max(best, -float((weights * values).sum()) / n - s * s * linear - s * ball)
         return best
 
     gauge, least = problem.model.gauges(*about, thorough)

@@ -337,11 +337,10 @@ class Interactions(PairWeights):
                 factors = np.concatenate(others, axis=2)
         kept = np.ones(self.rows.size, dtype=bool)
         kept[places if not self.repeats else []] = False
-        remaining = self.order - len(features)
         return replace(
             self,
             rows=self.rows[kept],
-            order=remaining,
+            order=self.order - len(features),
             factors=factors[:, kept],
             coefficients=coefficients,
             multiplicity=1,
@@ -382,8 +381,7 @@ class Interactions(PairWeights):
         n = self.rows.size if most is None else min(most, self.rows.size)
         while n > self.order and comb(n, self.order - 2) * float(n) ** 2 > work:
             n = int(0.95 * n)
-        size = np.abs(self.factors).max(axis=(0, 2), initial=0.0)
-        kept = np.sort(np.argsort(-size, kind="stable")[:n])
+        kept = np.sort(np.argsort(-np.abs(self.factors).max(axis=(0, 2), initial=0.0), kind="stable")[:n])
         return replace(self, rows=self.rows[kept], factors=self.factors[:, kept])
 
     def entry(self, features: Sequence[int]) -> float:

@@ -171,5 +171,4 @@ class ConvexFM(EigenModel):
         thorough: bool,
     ) -> float:
         """Return the spectral norm of the gradient divided by λ_tr."""
-        norm = PairGradient(design, alpha, self.diagonal).norm(1e-9 if thorough else 1e-4)
-        return norm / strengths[0]
+        return PairGradient(design, alpha, self.diagonal).norm(1e-9 if thorough else 1e-4) / strengths[0]

@@ -196,8 +196,7 @@ class ConditionalGradient(BasisSolver):
         H, size = select(gradient, p, self.settings["selection"], count, self._rng)
         # With a radius, the norms of the current bases replace λ.
         present = self._bases.T[:, : len(self._bases) if model.radius else 0]
-        least = gradient.norms(present, p).max(initial=problem.lambda_sparse)
-        return H[:, size > least * (1.0 + _NEWS)]
+        return H[:, size > gradient.norms(present, p).max(initial=problem.lambda_sparse) * (1.0 + _NEWS)]
 
     def _refit_output(self, H: np.ndarray) -> None:
         k, accuracy = len(self._bases), self.settings["accuracy"]

@@ -201,9 +201,8 @@ class PCD(SweepingSolver):
 
     def _sweep_screened(self, rounds: Rounds, by_features: bool) -> None:
         problem = self.problem
-        sweeps = dense_entry_sweep(self._loss, self._entries[0], self._weight, by_features)
         rounds.take(
-            sweeps(
+            dense_entry_sweep(self._loss, self._entries[0], self._weight, by_features)(
                 *self._round_arguments(rounds),
                 *problem.design.columns,
                 problem.y,

@@ -116,8 +116,7 @@ def estimate_caps(  # noqa: C901 (the rule, step by step)
     binary, least = problem.loss.task == "binary", _LEAST * _typical(problem)
     robust = problem.model.capped or given.spectrum is not None
     rounds = min(_MOST_ROUNDS, solver.settings.get("rounds", _MOST_ROUNDS))
-    rough = {"accuracy": _ACCURACY, "rounds": rounds} if robust else {"uncapped": 0}
-    solver = solver.having(**rough)
+    solver = solver.having(**{"accuracy": _ACCURACY, "rounds": rounds} if robust else {"uncapped": 0})
     if binary and not robust:
         return replace(problem, loss=_loss_at(True, given, 1.0)), start, 1.0
 

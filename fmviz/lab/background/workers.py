@@ -91,8 +91,7 @@ class WorkerPool:
             self._closed = False
             self._waiting += orders
             self._changed.notify(len(orders))
-            missing = min(len(self._waiting) - self._n_idle, self.most - len(self._workers))
-            for _ in range(missing):
+            for _ in range(min(len(self._waiting) - self._n_idle, self.most - len(self._workers))):
                 thread = threading.Thread(target=self._serve, name="fmviz-chains", daemon=True)
                 self._workers.add(thread)
                 thread.start()

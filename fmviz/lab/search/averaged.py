@@ -109,9 +109,8 @@ def metric_of(kind: str) -> Metric:
 
 def by_row(target: Target, f: np.ndarray) -> np.ndarray:
     """Return how good each prediction is, shape (N,): minus its squared error, or its part of the metric."""
-    y = target.values
     if target.kind == "real":
-        return np.asarray(-np.square(y - f).reshape(len(y), -1).mean(axis=1))
+        return np.asarray(-np.square(target.values - f).reshape(len(f), -1).mean(axis=1))
     scores = f.reshape(len(f), -1).T
     each = [auc_by_row(own.values, s) for own, s in zip(target.outputs, scores, strict=True)]
     known = [areas for areas in each if np.isfinite(areas).all()]

@@ -178,11 +178,13 @@ def contest(run: Run, should_stop: Callable[[], bool] = never) -> Generator[Mess
         return None
     side, experiment, groups = in_every_basis(run), run.experiment, run.row_groups[0]
     problem, y = side.problem, run.problem.y
-    rng = np.random.default_rng([experiment.seed, 4])
-    stratified = problem.target.kind != "real" and y.ndim == 1
-    folds = default_folds(y if y.ndim == 1 else y[:, 0], stratified, rng, groups)
-    every_sampling = _samplings(side).items()
-    samplings = {name: own for name, own in every_sampling if name == "columns" or own.fits(problem)}
+    folds = default_folds(
+        y if y.ndim == 1 else y[:, 0],
+        problem.target.kind != "real" and y.ndim == 1,
+        np.random.default_rng([experiment.seed, 4]),
+        groups,
+    )
+    samplings = {n: own for n, own in _samplings(side).items() if n == "columns" or own.fits(problem)}
     if len(folds) * sum(own.visits(problem) for own in samplings.values()) > _MOST_VISITS:
         folds = folds[:1]
     good: dict[str, list[np.ndarray]] = {}
@@ -199,8 +201,9 @@ def contest(run: Run, should_stop: Callable[[], bool] = never) -> Generator[Mess
                 return None
             scores[name] = samples.scores(held_out.design.matrix)
         fold = prepare(run.dataset, replace(experiment, validation=0.0), run.rows[0][train])
-        budget = Budget(experiment.max_epochs, None, experiment.tol, report_every=None)
-        *_, end = fold.stream(budget, should_stop)
+        *_, end = fold.stream(
+            Budget(experiment.max_epochs, None, experiment.tol, report_every=None), should_stop
+        )
         if should_stop():
             return None
         yield Message(f"{before}Sparse pairs use {counted(end.used_interactions, 'interaction')}.")

@@ -307,10 +307,9 @@ def described_outputs(
         single = as_posterior(model.of_output(parameters, c)[1], own.problem.loss.task == "binary")
         effects = effects_of(own, single if machine is None else machine.machines[c])
         f = None if alone is None else alone[c]
-        by = Findings.of(effects, own.problem, f, own.row_groups[0], own.experiment.seed)
         findings.append(
             replace(
-                by,
+                Findings.of(effects, own.problem, f, own.row_groups[0], own.experiment.seed),
                 candidates=candidates,
                 message=message,
                 output=run.dataset.outputs[c] if run.dataset.outputs else "",

@@ -167,10 +167,16 @@ def first_fit(
     end, history, recorder = yield from _fitted(run, store, origin, should_stop)
     if end.status.reason == "stopped":
         return
-    words = _words(search.get("message", ""), end)
-    fit = FirstFit(prepared.experiment, run, end, history, words, search)
-    stored = recorder.id if recorder.stored and not recorder.trouble else ""
-    fit = replace(fit, stored=stored, trouble=recorder.trouble)
+    fit = FirstFit(
+        prepared.experiment,
+        run,
+        end,
+        history,
+        _words(search.get("message", ""), end),
+        search,
+        recorder.id if recorder.stored and not recorder.trouble else "",
+        recorder.trouble,
+    )
     yield fit
     if validation is None or interactions is not None or should_stop():
         return
@@ -180,8 +186,7 @@ def first_fit(
     chosen = result.sparsest if sparsest else result.best
     posterior = yield from result.machine(chosen, should_stop)
     if not should_stop():
-        message = result.message(chosen)
-        yield replace(fit, message=message, contest=result, chosen=chosen, posterior=posterior)
+        yield replace(fit, message=result.message(chosen), contest=result, chosen=chosen, posterior=posterior)
 
 
 def _words(before: str, end: Snapshot) -> str:

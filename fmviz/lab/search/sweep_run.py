@@ -291,14 +291,18 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
         ``interactions_std``; a deviation of a single fit is NaN.
     """
     keys = ["dataset", "method", "regularizer", *grid]
-    groups = table.dropna(subset=[metric]).groupby(keys, sort=False, dropna=False)
-    means = groups.agg(
-        fits=(metric, "size"),
-        mean=(metric, "mean"),
-        std=(metric, "std"),
-        interactions=("used_interactions", "mean"),
-        interactions_std=("used_interactions", "std"),
-    ).reset_index()
+    means = (
+        table.dropna(subset=[metric])
+        .groupby(keys, sort=False, dropna=False)
+        .agg(
+            fits=(metric, "size"),
+            mean=(metric, "mean"),
+            std=(metric, "std"),
+            interactions=("used_interactions", "mean"),
+            interactions_std=("used_interactions", "std"),
+        )
+        .reset_index()
+    )
     order = [True, COLUMNS[metric].better == "smaller", True]
     return means.sort_values(["dataset", "mean", "interactions"], ascending=order, ignore_index=True)
 

@@ -482,8 +482,12 @@ def draw_aim(settings: Settings, profile: Profile) -> None:
                 _classes(settings, target)
         number = settings["task"] in ("auto", "regression") and not settings["positive"]
         if settings["logarithm"] != "auto" or (number and target.positive):
-            labels = {"auto": "If it predicts better", "1": "Yes", "0": "No"}
-            widgets.param(settings, "logarithm", "Logarithm", labels=labels)
+            widgets.param(
+                settings,
+                "logarithm",
+                "Logarithm",
+                labels={"auto": "If it predicts better", "1": "Yes", "0": "No"},
+            )
         if len(known) > 2 and not settings["positive"]:
             _also(settings, [name for name in known if name != target.name])
 

@@ -170,8 +170,8 @@ def _takeaway(fit: FirstFit, last: FirstFit, strengths: str) -> None:
     )
 
     with st.container(horizontal=True, vertical_alignment="center", key="data_search_links"):
-        train = {**experiment.to_query(), "run": fit.stored}
-        navigation.page_link(navigation.TRAIN, train, label="Open in Train")
+        query = {**experiment.to_query(), "run": fit.stored}
+        navigation.page_link(navigation.TRAIN, query, label="Open in Train")
         navigation.page_link(
             navigation.INTERACTIONS,
             {"run": fit.stored, "strengths": strengths},

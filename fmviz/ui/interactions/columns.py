@@ -57,8 +57,12 @@ def draw(settings: Settings, reading: Opened) -> None:
     if len(findings.candidates):
         st.markdown(plain(findings.message))
         with st.expander("The candidates and their errors", icon=":material/leaderboard:"):
-            labels = {"best": "Best prediction", "sparsest": "Sparsest"}
-            widgets.param(settings, "strengths", "Described", labels=labels)
+            widgets.param(
+                settings,
+                "strengths",
+                "Described",
+                labels={"best": "Best prediction", "sparsest": "Sparsest"},
+            )
             candidates(findings.candidates)
     _chosen(settings, findings)
     st.subheader("Single columns")

@@ -132,8 +132,7 @@ def anova_entries(degree: int) -> EntryColumnView:
         n, k = design.n_samples, P.shape[0]
         if degree > 2:
             return (aligned_copy(np.zeros((1, degree - 1, n))), np.zeros(1))
-        A = aligned((design.dot(P.T) if sums is None else sums).T)
-        return (A.reshape(k, 1, n), np.zeros(k))
+        return (aligned((design.dot(P.T) if sums is None else sums).T).reshape(k, 1, n), np.zeros(k))
 
     @jitable
     def open_rebuilt(P, s, state):

@@ -191,8 +191,7 @@ class Katyusha(StochasticSolver):
         order = self._rng.integers(0, n, n).astype(np.int64)
         d, rank = self._snapshot.P.shape
         S = _vector(self._snapshot)
-        kernel = katyusha_steps(design.storage, problem.loss.scalar, self._operator)
-        finite = kernel(
+        finite = katyusha_steps(design.storage, problem.loss.scalar, self._operator)(
             *design.rows,
             problem.y,
             self._c,
