@@ -75,7 +75,8 @@ class BayesianFM(SparseInput):
         return np.stack(each, axis=-1) if len(each) > 1 else each[0]
 
     def _scores(self, X: Any) -> np.ndarray:
-        return get_model("fm").scores(Design(self._scale.apply(X)), self._posterior.mean_parameters())
+        mean = self._posterior.mean_parameters()
+        return get_model("fm").scores(Design(self._scale.apply(X)), mean)
 
     def posterior_of(self, output: Any = None) -> Posterior:
         """Return the samples of one output, by label or number, by default the first.
@@ -338,7 +339,8 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         -------
         (N, C) ndarray, columns in the order of `classes_`
         """
-        return self._target.probabilities(self._positive(X))
+        positive = self._positive(X)
+        return self._target.probabilities(positive)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of every row of X, or the predicted labels.
@@ -352,5 +354,6 @@ class BayesianFMClassifier(LabelClassifier, BayesianFM):
         -------
         (N,) ndarray, or (N, m) of 0 and 1 for several labels
         """
-        labels = self._target.decode(self._positive(X) - 0.5)
+        positive = self._positive(X)
+        labels = self._target.decode(positive - 0.5)
         return labels.astype(int) if self._target.kind == "several" else labels

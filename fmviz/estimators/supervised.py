@@ -114,7 +114,8 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
         ValueError
             If X does not match the fit, or f(x) overflows.
         """
-        return self._fitted_loss.mean(self._predict(X))
+        f = self._predict(X)
+        return self._fitted_loss.mean(f)
 
 
 def _gives_probabilities(estimator: ModelClassifier) -> bool:
@@ -315,7 +316,8 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         -------
         (N,) ndarray, or (N, m) of 0 and 1 for several labels
         """
-        labels = self._fitted_target.decode(self._predict(X))
+        f = self._predict(X)
+        labels = self._fitted_target.decode(f)
         return labels.astype(int) if self._fitted_target.kind == "several" else labels
 
     @available_if(_gives_probabilities)

@@ -213,9 +213,13 @@ def contest(run: Run, should_stop: Callable[[], bool] = never) -> Generator[Mess
             good.setdefault(name, []).append(by_row(rows.target, f))
     every = {name: np.concatenate(each) for name, each in good.items()}
     _choose_columns(every, samplings)
-    ordered = {name: every[name] for name in get_args(Name) if name in every}
-    of_rows = None if groups is None else groups[np.concatenate([out for _, out in folds])]
-    return Contest(side, samplings, ordered, of_rows, len(folds))
+    return Contest(
+        side,
+        samplings,
+        {name: every[name] for name in get_args(Name) if name in every},
+        None if groups is None else groups[np.concatenate([out for _, out in folds])],
+        len(folds),
+    )
 
 
 def contest_of(run: Run, should_stop: Callable[[], bool] = never) -> Generator[Message, None, Contest | None]:

@@ -157,11 +157,14 @@ def first_fit(
             yield probe
         if should_stop():
             return
-        words = f"{search.get('message', '')} {probe.message}".strip()
-        search |= {"wanted": interactions, "message": words, "fits": len(probes) - 1}
-        search["status"] = "found" if probe.status == "found" else "not reachable"
-        strength = {"lambda_sparse": probe.experiment.lambda_sparse, "start": "warm"}
-        run = replace(with_settings(run, strength), begin=prepared.begin if choose else probe.start)
+        search |= {
+            "wanted": interactions,
+            "message": f"{search.get('message', '')} {probe.message}".strip(),
+            "fits": len(probes) - 1,
+            "status": "found" if probe.status == "found" else "not reachable",
+        }
+        run = with_settings(run, {"lambda_sparse": probe.experiment.lambda_sparse, "start": "warm"})
+        run = replace(run, begin=prepared.begin if choose else probe.start)
     if should_stop():
         return
     end, history, recorder = yield from _fitted(run, store, origin, should_stop)
