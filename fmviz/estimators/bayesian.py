@@ -75,8 +75,7 @@ class BayesianFM(SparseInput):
         return np.stack(each, axis=-1) if len(each) > 1 else each[0]
 
     def _scores(self, X: Any) -> np.ndarray:
-        mean = self._posterior.mean_parameters()
-        return get_model("fm").scores(Design(self._scale.apply(X)), mean)
+        return get_model("fm").scores(Design(self._scale.apply(X)), self._posterior.mean_parameters())
 
     def posterior_of(self, output: Any = None) -> Posterior:
         """Return the samples of one output, by label or number, by default the first.
