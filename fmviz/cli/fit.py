@@ -295,6 +295,8 @@ def _of_file(arguments: argparse.Namespace) -> Fit:
         return encode(source, replace(recipe, numbers=numbers or recipe.numbers), train, columns)
 
     encoded = encoding("")
+    # Other bases keep the decision on the target.
+    recipe = replace(recipe, logarithm=encoded.target.logarithm)
     dataset, inside = Dataset.of_table(encoded, name, name), np.isin(encoded.rows, train)
     if recipe.numbers in ("auto", "curve"):
         dataset = replace(dataset, every=lambda: Dataset.of_table(encoding(EVERY), name, name))

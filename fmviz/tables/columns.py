@@ -71,7 +71,7 @@ class Basis:
     knots : tuple of float
         The ends of the bins, or the peaks of the hats.
     size : int
-        The number of functions that was asked for; 0 if unknown.
+        The requested number of functions; 0 if unknown.
     """
 
     degree: Annotated[int, Interval(ge=0, le=1)]
@@ -89,7 +89,7 @@ class Basis:
 
     @property
     def spec(self) -> tuple[int, int]:
-        """The degree, and the number of functions that was asked for."""
+        """The degree, and the requested number of functions."""
         return self.degree, self.size
 
     def labels(self, name: str) -> tuple[str, ...]:

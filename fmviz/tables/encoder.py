@@ -42,6 +42,8 @@ from fmviz.tables.source import Reading, frame_of
 
 NUMBERS = ("auto", "line", "curve")
 """The encoding of numbers: straight lines, additional curves, or whichever predicts better."""
+TELLS = "Column {!r} alone tells the target: was it known before? If not, ignore it."
+"""The sentence on a column that may leak the target."""
 
 # X is sparse if more than this share of it is zero.
 _SPARSE_SHARE = 0.7
@@ -208,8 +210,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y = None if y is None else np.asarray(y)[kept]
         if y is not None and y.ndim == 1:
             alone = telling({column.name: read[column.name] for column in self.columns_}, y)
-            asked = "alone tells the target: was it known before? If not, ignore it."
-            self._say(*(f"Column {name!r} {asked}" for name in alone))
+            self._say(*map(TELLS.format, alone))
         self._choose_curves(read, y, None if row_groups is None else row_groups[kept])
         if row_groups is None:
             self._say(*(column.hint for column in columns if column.name in read))

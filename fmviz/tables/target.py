@@ -27,6 +27,8 @@ TASKS = ("auto", "regression", "binary", "class", "ordinal")
 MOST_CLASSES = 1_000
 # Integers with at most this number of distinct values may be classes.
 _FEW = 12
+# Counts of a larger mean are almost continuous.
+_SMALL = 10
 _OWN_SHARE, _MANY_ROWS = 0.5, 20
 
 
@@ -218,10 +220,13 @@ class TargetEncoding:
         learned = reader.learn(np.log(known) if logarithm else known, "standard")
         if learned is None:
             raise ValueError(f"The target {name!r} is the same in all rows; choose another one.")
-        if len(words) <= _FEW and (known == np.round(known)).all() and not logarithm:
+        whole = (known == np.round(known)).all() and not logarithm
+        if whole and len(words) <= _FEW:
             notes.append(
                 f"The target {name!r} has {len(words)} distinct integers; `--task class` predicts classes."
             )
+        if whole and known.min() == 0.0 and known.mean() <= _SMALL and known.skew() > 0.0:
+            notes.append(f"The target {name!r} may be a count; `--loss poisson` models counts.")
         return cls(
             name,
             "regression",

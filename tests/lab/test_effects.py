@@ -105,6 +105,16 @@ def machine_of(x, P, w=(0.0, 0.0), intercept=0.0, **about):
     return Effects(as_posterior(fit, False), x, columns, **about)
 
 
+@pytest.mark.parametrize("factor", [1.0, 0.8])
+def test_shrinkage_is_that_of_the_pairs(rng, factor):
+    x = rng.normal(size=(500, 2))
+    x -= x.mean(axis=0)
+    y = 3.0 + 2.0 * (5.0 * x[:, 0] + 2.0 * x[:, 0] * x[:, 1])
+    fit = {"w": (5.0, 0.0), "scale": 2.0, "center": 3.0, "y": y}
+    effects = machine_of(x, np.full((2, 1), np.sqrt(2.0 * factor)), **fit)
+    assert effects.shrinkage == pytest.approx(1.0 - factor, abs=1e-9)
+
+
 def test_a_product_has_both_its_corners(rng):
     x = rng.normal(size=(1500, 2))
     sentence = machine_of(x, [[2.0], [1.0]], unit="euros").pair_sentence(0, 1)

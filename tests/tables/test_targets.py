@@ -68,6 +68,11 @@ def test_libsvm_classes():
             [1, 2, 3],
             "The target 't' has 3 distinct integers; `--task class` predicts classes.",
         ),
+        (
+            ["0", "1", "0", "2", "7"],
+            [0, 1, 0, 2, 7],
+            "The target 't' may be a count; `--loss poisson` models counts.",
+        ),
     ],
 )
 def test_targets_are_read_as_people_write_them(words, numbers, note):

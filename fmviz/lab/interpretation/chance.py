@@ -58,7 +58,7 @@ def beyond_chance(
     seed: int = 0,
     size: int = 2,
 ) -> tuple[float, tuple[Beyond, ...]]:
-    """Return the chance line of scores, and what lies beyond it, the one that explains most first.
+    """Return the chance line of scores, and the columns or pairs beyond it, by descending share.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _MOST_ROWS = 2_000
 # Maximum number of stored v_A over rows, samples and columns.
 _MOST_NUMBERS = 4e7
 _FEWEST_SAMPLED = 300
-# Maximum number of columns whose pairs are described, those that take part in pairs most.
+# Maximum number of columns whose pairs are described: those with the largest part in pairs.
 _MOST_PAIRED = 150
 _POINTS = 60
 _RANGES = 10
@@ -577,6 +577,18 @@ class Effects:
         return self.center + self.scale * float(
             (self.posterior.intercept + self._alone_means.sum(axis=1) - products).mean()
         )
+
+    @cached_property
+    def shrinkage(self) -> float:
+        """The share by which the effects of pairs are too small for the targets of the rows.
+
+        1 − Σ g² / Σ g (y − f + g) with g = Σ g_AB; NaN without targets, or for log-odds.
+        """
+        if self.y is None or self.log_odds:
+            return float("nan")
+        f = self.center + self.scale * self.posterior.scores(self.rows)
+        joint = f - self.constant - np.sum(self._main_effects, axis=0)
+        return float(1.0 - joint @ joint / (joint @ (self.y[self.sample] - f + joint) or np.nan))
 
     def _level(self, mean: float) -> str:
         """Return a value of f as text: a chance for log-odds."""

@@ -18,7 +18,7 @@ from fmviz.engine.sampling.posterior import Posterior
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.chance import SIGNS, Beyond, beyond_chance
 from fmviz.lab.interpretation.effects import Effects, as_posterior
-from fmviz.lab.interpretation.wording import Wording
+from fmviz.lab.interpretation.wording import Wording, number
 from fmviz.lab.runner import Run
 from fmviz.lab.search.averaged import LOG_ODDS, Message
 from fmviz.lab.search.contest import Contest, Name, contest_of
@@ -28,6 +28,8 @@ from fmviz.typography import counted
 _MOST_TESTED = 60
 # The number of pairs with a sentence.
 _DESCRIBED = 60
+# Smaller shrinkage of pairs is not mentioned.
+_SHRUNK = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +117,7 @@ class Findings:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """All pairs of columns: those beyond chance, the one that explains most first, then by size.
+        """All pairs of columns: those beyond chance by descending share, then all others by size.
 
         ``a`` and ``b``, the indices of the columns; ``first`` and ``second``, their names; ``size``,
         ``stands_out``, ``score`` and ``share`` as in `columns`. The first pairs also have the double
@@ -171,8 +173,11 @@ class Findings:
         """Sentences on the numbers of pairs and columns beyond chance, and on the test."""
         few = f" Only the {self.tested:,} columns with the largest effects were tested."
         few *= self.tested < len(self.effects.columns)
+        # Averages over samples are hardly shrunk.
+        shrinkage = self.effects.shrinkage if len(self.effects.posterior.P) == 1 else 0.0
+        shrunk = f" The penalties shrink effects of pairs by about {number(100 * shrinkage)} %."
         return [
-            _standing(self._ordered, "pair", " of columns"),
+            _standing(self._ordered, "pair", " of columns") + shrunk * (shrinkage > _SHRUNK),
             _standing(self.columns, "column"),
             f"Tested by the residuals of the columns alone (columns: of the mean), beside {SIGNS} sets of "
             f"random signs, at 1 % for all together; what repeats a stronger one does not count.{few}",

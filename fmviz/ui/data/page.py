@@ -21,7 +21,7 @@ from fmviz.lab.importing import import_upload
 from fmviz.lab.uploads import library
 from fmviz.lab.uploads.library import Profile, Size, Upload
 from fmviz.tables.columns import SCALINGS
-from fmviz.tables.encoder import NUMBERS
+from fmviz.tables.encoder import NUMBERS, TELLS
 from fmviz.tables.kinds import Column, listed
 from fmviz.tables.limits import UPLOADS
 from fmviz.tables.recipe import Choice, Recipe, first_recipe
@@ -378,7 +378,7 @@ def _file(settings: Settings, linked: bool) -> None:
                     format_func=lambda name: f"rows of one {name}" if name else "none",
                     width=250,
                 )
-        encoded = draw_size(settings, recipe, profile) if settings["target"] else None
+        encoded = draw_size(settings, first, recipe, profile) if settings["target"] else None
         draw_train(settings, recipe, encoded)
     strengths.draw(settings, recipe, encoded is not None, linked, top)
 
@@ -593,7 +593,7 @@ _MANY = {
 _SHARED = "all on one shared basis"
 
 
-def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | None:
+def draw_size(settings: Settings, first: Recipe, recipe: Recipe, profile: Profile) -> Size | None:
     """Draw the encoded size; return it, or None if it is unknown."""
     st.subheader("Encoded data")
     file = settings["file"]
@@ -625,8 +625,14 @@ def draw_size(settings: Settings, recipe: Recipe, profile: Profile) -> Size | No
         st.warning("Interactions need at least two features. Use more columns.", icon=":material/lightbulb:")
     # Column notes and questions are above.
     said = [column.note for column in profile.columns if column.note]
+    leaks = {TELLS.format(choice.name): choice for choice in recipe.columns}
+    leaks = {note: leaks[note] for note in size.notes if note in leaks}
+    said += leaks
     notes = [note for note in size.notes if "`--" not in note and not any(words in note for words in said)]
     _notes(notes)
+    for place, (note, leak) in enumerate(leaks.items()):
+        without = columns.corrections_of(first, recipe.corrected([replace(leak, kind="ignored")]))
+        columns.question(settings, f"leak_{place}", plain(note), {"Leave it out": {"columns": without}})
     with st.expander("Features by column", icon=":material/view_column:"):
         st.dataframe(
             size.columns,
