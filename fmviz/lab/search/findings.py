@@ -41,7 +41,7 @@ class Findings:
     effects : Effects
         The decomposition of the machine by columns.
     beyond : tuple of Beyond
-        The columns and pairs of columns beyond chance, those that explain most first.
+        The columns, then the pairs of columns beyond chance, each by descending share.
     lines : tuple of float
         The chance lines of the scores of columns and of pairs of columns.
     tested : int
