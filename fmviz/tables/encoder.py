@@ -42,7 +42,7 @@ from fmviz.tables.source import Reading, frame_of
 
 NUMBERS = ("auto", "line", "curve")
 """The encoding of numbers: straight lines, additional curves, or whichever predicts better."""
-TELLS = "Column {!r} alone tells the target: was it known before? If not, ignore it."
+TELLS = "Column {!r} alone determines the target: was it known before? If not, ignore it."
 """The sentence on a column that may leak the target."""
 
 # X is sparse if more than this share of it is zero.

@@ -79,8 +79,8 @@ def test_a_column_that_tells_the_target_is_named(table, rng, classes):
     leaky["leak"] = y.str.upper().add("!") if classes else 100 * y + rng.normal(0, 0.01, 400)
     leaky = leaky.drop(columns="town" if classes else "far")
     sentences = encode(source_of(leaky), recipe_of(leaky)).encoder.sentences_
-    assert [sentence for sentence in sentences if "alone tells" in sentence] == [
-        "Column 'leak' alone tells the target: was it known before? If not, ignore it."
+    assert [sentence for sentence in sentences if "alone determines" in sentence] == [
+        "Column 'leak' alone determines the target: was it known before? If not, ignore it."
     ]
 
 

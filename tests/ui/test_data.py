@@ -240,10 +240,10 @@ def test_what_is_ambiguous_is_asked_with_its_choices():
 def test_a_column_that_tells_the_target_is_left_out_by_one_click():
     rows = [f"{i % 13},{10 * (i % 17)},{i % 17}" for i in range(170)]
     app = brought("\n".join(["a,y_tenth,y", *rows]))
-    assert "Column y_tenth alone tells the target: was it known before?" in words(app).replace("'", "")
+    assert "Column y_tenth alone determines the target: was it known before?" in words(app).replace("'", "")
     click(app, "Leave it out")
     assert json.loads(address(app)["columns"])["y_tenth"][0] == "ignored"
-    assert "alone tells the target" not in words(app)
+    assert "alone determines the target" not in words(app)
 
 
 def test_the_example_keeps_dates_together_and_says_so():
