@@ -93,11 +93,6 @@ def shortened(words: str, most: int) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, singular or plural."""
-    return f"1 {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 def quoted(words: Collection[str], most: int = 4) -> str:
     """Return the first few words as a list in a sentence."""
     return ", ".join(map(str, list(words)[:most])) + (", …" if len(words) > most else "")
@@ -519,12 +514,11 @@ def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:
     hour = dates.dt.hour.astype("float64")
     if form in _CLOCK:
         return {f"{name}.hour": hour + dates.dt.minute / 60 + dates.dt.second / 3600}
-    weekdays = (dates.dt.day_of_week + 1).map("{:.0f}-".format, na_action="ignore").astype("str")
     return {
         f"{name}.year": dates.dt.year.astype("float64"),
         # Numbered, since levels are sorted alphabetically.
         f"{name}.month": dates.dt.strftime("%m-") + dates.dt.month_name().str[:3],
-        f"{name}.weekday": weekdays + dates.dt.day_name().str[:3],
+        f"{name}.weekday": dates.dt.strftime("%u-") + dates.dt.day_name().str[:3],
         f"{name}.hour": hour,
         f"{name}.trend": (dates - pd.Timestamp("2000-01-01")) / pd.Timedelta(days=1),
     }

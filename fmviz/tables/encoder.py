@@ -20,7 +20,6 @@ from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.tables.cells import (
     DateFormat,
-    counted,
     date_format,
     dates_of,
     is_number,
@@ -39,6 +38,7 @@ from fmviz.tables.columns import (
 from fmviz.tables.curves import BASES, EVERY, MOST_ROWS, SIDE_BY_SIDE, USUAL, best_bases, repeated, telling
 from fmviz.tables.kinds import KINDS, Column, described, listed
 from fmviz.tables.source import Reading, frame_of
+from fmviz.typography import counted
 
 NUMBERS = ("auto", "line", "curve")
 """The encoding of numbers: straight lines, additional curves, or whichever predicts better."""

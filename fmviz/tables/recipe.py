@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
-from fmviz.tables.cells import counted, quoted
+from fmviz.tables.cells import quoted
 from fmviz.tables.columns import MISSING, Missing, ScalingKind
 from fmviz.tables.curves import prefers_logarithm
 from fmviz.tables.encoder import TableEncoder
@@ -20,6 +20,7 @@ from fmviz.tables.kinds import KINDS, Column, described, likely_target
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.source import LIBSVM_TARGET, Reading, Source
 from fmviz.tables.target import TASKS, TargetEncoding
+from fmviz.typography import counted
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.memory import array_bytes
-from fmviz.tables.cells import counted, shortened
+from fmviz.tables.cells import shortened
+from fmviz.typography import counted
 
 LIBSVM_TARGET = "target"
 """The name of the target of a libsvm file."""

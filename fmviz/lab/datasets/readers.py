@@ -114,17 +114,16 @@ def one_hot(
     attribute: str, values: Iterable[Any], levels: Sequence[Any] = (), labels: Sequence[str] = ()
 ) -> Block:
     """One-hot encode an attribute, with a column ``attribute=label`` for each level."""
+    import pandas as pd
+
     from fmviz.tables.columns import WordColumn
 
     values = list(values)
     levels = levels or sorted(set(values))
-    position = {level: j for j, level in enumerate(levels)}
-    columns = np.array([position[value] for value in values], dtype=np.int32)
-    rows = np.arange(len(columns) + 1, dtype=np.int32)
-    matrix = sp.csr_array((np.ones(len(columns)), columns, rows), shape=(len(columns), len(levels)))
-    words = tuple(map(str, labels or levels))
-    names = tuple(f"{attribute}={word}" for word in words)
-    return Block(matrix, names, (attribute,) * len(levels), (WordColumn(name=attribute, levels=words),))
+    words = dict(zip(levels, map(str, labels or levels), strict=True))
+    column = WordColumn(name=attribute, levels=tuple(words.values()))
+    (matrix,) = column.blocks(pd.Series([words[value] for value in values]))
+    return Block(matrix, column.labels, (attribute,) * len(levels), (column,))
 
 
 def _side_by_side(blocks: Sequence[Block]) -> Fields:
