@@ -245,7 +245,7 @@ def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
 
 
 _DURATION = re.compile(
-    r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?)?"
+    r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?(?P<ahead>\+)?)?"
     r"(?:(?P<h>\d+)(?::(?=\d\d)"
     r"| ?(?:hours?|hrs?|h|stunden?|stdn?|st|heures?|horas?|or[ea]|uur)(?![^\W\d_])\.?,? ?))?"
     r"(?:(?P<m>\d+)(?::(?=\d\d)| ?(?:minut\w*|mins?|m)(?![^\W\d_])\.?,? ?|$))?"
@@ -263,7 +263,9 @@ def _duration(word: str, habits: str = "duration") -> tuple[float, str, Collecti
     # 59:17 beside 1:05:30, and 59:17.5.
     short = word.count(":") == 1 and not d and ("minutes" in habits or not match["m"])
     h, m, s = (0.0, h, m + s) if short else (h, m, s)
-    return (-1.0 if match["minus"] else 1.0) * (24 * d + h + m / 60 + s / 3600), "hours", ("duration",)
+    # "-1 days +22:00:00", as pandas writes it, is two hours less than nothing.
+    hours = 24 * d + (h + m / 60 + s / 3600) * (-1.0 if match["ahead"] else 1.0)
+    return -hours if match["minus"] else hours, "hours", ("duration",)
 
 
 _DECIMAL = {
@@ -573,6 +575,20 @@ _SEPARATOR = re.compile(r" *[;|,/] *")
 _WITHIN = re.compile(r"[\[\]'\"]")
 
 
+def _joined(words: pd.Series) -> pd.Series:
+    """Return cells with several answers, each between semicolons; separators may be others than in training."""
+    return ";" + words.str.replace(_SEPARATOR, ";", regex=True).str.replace(_WITHIN, "", regex=True) + ";"
+
+
+def unknown_answers(values: pd.Series, answers: Sequence[str]) -> Counter[str]:
+    """Return what the cells of a column contain beside some answers, with the numbers of rows."""
+    known = "|".join(re.escape(_SEPARATOR.sub(";", answer)) for answer in answers)
+    others = _joined(cleaned(values).dropna().astype("str")).str.replace(
+        f"(?i);({known})(?=;)", "", regex=True
+    )
+    return Counter(others.str.strip(";").loc[lambda cells: cells != ""])
+
+
 def parts_of(values: pd.Series, form: str, answers: Sequence[str] = ()) -> dict[str, pd.Series]:
     """Return the columns that a column becomes, by name: the parts of a date, numbers, or answers.
 
@@ -591,8 +607,7 @@ def parts_of(values: pd.Series, form: str, answers: Sequence[str] = ()) -> dict[
     if form == "pair":
         halves = words.str.extract(_PAIR)[["first", "second"]].replace(",", ".", regex=True)
         return {f"{name}.{n}": halves[half].astype("float64") for n, half in enumerate(halves, 1)}
-    # Separators may be others than in training.
-    cells = ";" + words.str.replace(_SEPARATOR, ";", regex=True).str.replace(_WITHIN, "", regex=True) + ";"
+    cells = _joined(words)
     known = answers or answers_in(cleaned(values).dropna())[1][:MOST_LEVELS]
     parts = {each: _SEPARATOR.sub(";", each) for each in known}
     return {

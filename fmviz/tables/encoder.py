@@ -25,6 +25,7 @@ from fmviz.tables.cells import (
     is_number,
     parts_of,
     quoted,
+    unknown_answers,
     without,
 )
 from fmviz.tables.columns import (
@@ -401,6 +402,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             answers = [c.name.removeprefix(f"{name}.") for c in self.columns_ if c.origin == name]
             form = _form_of(table[name].dropna(), form, reading.dates, notes)
             parts |= parts_of(table[name], form, answers)
+            if form == "answers" and (others := unknown_answers(table[name], answers)):
+                rows = counted(others.total(), "row")
+                notes.append(
+                    f"Column {name!r} has answers without a feature ({quoted(others)}) in {rows}; they are ignored."
+                )
         for column in self.columns_:
             values = (parts if column.origin in self.dates_ else table).get(column.name)
             if values is None:

@@ -175,7 +175,7 @@ def frame_of(arrow: Any) -> pd.DataFrame:
 
 
 def _plain(column: Any) -> Any:
-    """Return an Arrow column as numbers, booleans, times without a time zone, or strings; else None."""
+    """Return an Arrow column as numbers, booleans, times without a time zone, durations or strings; else None."""
     import pyarrow as pa
 
     of, kind, moment = pa.types, column.type, pa.timestamp("us")
@@ -185,7 +185,7 @@ def _plain(column: Any) -> Any:
     forms = (
         *((of.is_decimal, pa.float64()), (of.is_float16, pa.float64()), (of.is_string_view, pa.string())),
         *((of.is_timestamp, moment), (of.is_date, moment)),
-        *((of.is_time64, pa.int64()), (of.is_duration, pa.int64()), (of.is_time32, pa.int32())),
+        *((of.is_time64, pa.int64()), (of.is_time32, pa.int32()), (of.is_duration, kind)),
         *((is_plain, kind) for is_plain in plain),
     )
     form = next((form for is_kind, form in forms if is_kind(kind)), None)
