@@ -245,7 +245,8 @@ def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
 
 
 _DURATION = re.compile(
-    r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?(?P<ahead>\+)?)?"
+    r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?"
+    r"(?P<ahead>\+)?)?"
     r"(?:(?P<h>\d+)(?::(?=\d\d)"
     r"| ?(?:hours?|hrs?|h|stunden?|stdn?|st|heures?|horas?|or[ea]|uur)(?![^\W\d_])\.?,? ?))?"
     r"(?:(?P<m>\d+)(?::(?=\d\d)| ?(?:minut\w*|mins?|m)(?![^\W\d_])\.?,? ?|$))?"
@@ -354,18 +355,17 @@ def are_codes(words: Collection[str]) -> bool:
 
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 _DATES = (
-    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%Y/%m"),
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%Y-%m", "%Y/%m"),
     *(form.replace("-", sign) for sign in ".-/" for form in ("%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y")),
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d. %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y"),
     *("%a, %d %b %Y", "%a %d %b %Y", "%A, %B %d, %Y", "%b-%y", "%b-%Y", "%b %Y", "%B %Y"),
 )
 _CLOCK = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 _FORMS = (*(date + time for date, time in product(_DATES, _TIMES)), *_CLOCK)
-_DATED = re.compile(r"\d[-/.: ,]|\d.*[A-Za-z]{3}|[A-Za-z]{3}.*\d")
+_DATED = re.compile(r"\d[-/.: ,]|\d.*[A-Za-z]{3}|[A-Za-z]{3}.*\d|^(19|20)\d\d[01]\d[0-3]\d$")
 # With a single digit behind a colon, cells are two numbers; beyond 24 hours, durations.
 _UNTIMELY = re.compile(r"\d+:\d|(2[4-9]|[3-9]\d|\d{3,}):\d\d.*")
 _OFFSET = re.compile(r":.*([-+]\d\d:?\d\d$|GMT[-+])")
-_COMPACT = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 _ZONE = re.compile(
     r"(?<=\d)(?P<half> ?[AaPp]\.?[Mm]\.?)? *(?:Z|UTC|GMT|[A-Z]{3,4})?(?: ?[-+]\d{1,2}(?::?\d{2})?)?$"
 )
@@ -449,8 +449,6 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
     if unix_times(values).notna().mean() > 1 - STRAY:
         return DateFormat(UNIX)
     words = [] if is_number(values) else [str(value) for value in values.dropna().unique()]
-    if words and all(map(_COMPACT.fullmatch, words)):
-        return DateFormat("%Y%m%d")
     sample = some(words)
     # Trying all formats on thousands of text columns is slow.
     dated = sum(map(bool, map(_DATED.search, sample))) > (1 - STRAY) * len(sample)
@@ -576,7 +574,7 @@ _WITHIN = re.compile(r"[\[\]'\"]")
 
 
 def _joined(words: pd.Series) -> pd.Series:
-    """Return cells with several answers, each between semicolons; separators may be others than in training."""
+    """Return cells with each of their answers between semicolons, which replace other separators."""
     return ";" + words.str.replace(_SEPARATOR, ";", regex=True).str.replace(_WITHIN, "", regex=True) + ";"
 
 

@@ -405,7 +405,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if form == "answers" and (others := unknown_answers(table[name], answers)):
                 rows = counted(others.total(), "row")
                 notes.append(
-                    f"Column {name!r} has answers without a feature ({quoted(others)}) in {rows}; they are ignored."
+                    f"Column {name!r} has answers without a feature ({quoted(others)}) in {rows}; they are "
+                    "ignored."
                 )
         for column in self.columns_:
             values = (parts if column.origin in self.dates_ else table).get(column.name)

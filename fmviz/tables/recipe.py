@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -133,10 +133,9 @@ class Recipe:
         changed = {choice.name: choice for choice in choices}
         return replace(self, columns=tuple(changed.get(choice.name, choice) for choice in self.columns))
 
-    def encoder(self, features: Iterable[str]) -> TableEncoder:
+    def encoder(self, features: Container[str]) -> TableEncoder:
         """Return the unfitted encoder of some columns."""
-        chosen = {choice.name: choice for choice in self.columns}
-        chosen = {name: chosen[name] for name in features if name in chosen}
+        chosen = {choice.name: choice for choice in self.columns if choice.name in features}
         return TableEncoder(
             numbers=self.numbers,
             use={name: choice.kind for name, choice in chosen.items()},

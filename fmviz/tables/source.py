@@ -175,7 +175,7 @@ def frame_of(arrow: Any) -> pd.DataFrame:
 
 
 def _plain(column: Any) -> Any:
-    """Return an Arrow column as numbers, booleans, times without a time zone, durations or strings; else None."""
+    """Return an Arrow column as numbers, booleans, local times, durations or strings; else None."""
     import pyarrow as pa
 
     of, kind, moment = pa.types, column.type, pa.timestamp("us")
