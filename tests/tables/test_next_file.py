@@ -229,3 +229,16 @@ def test_durations_of_frames_and_parquet_are_hours_in_any_file(unit, tmp_path):
         for other in (table, parquet, text):
             np.testing.assert_allclose(read(encoder, other)[0], read(encoder, each)[0])
             assert not read(encoder, other)[1]
+
+
+def test_times_with_a_zone_and_times_of_the_day_are_those_of_frames(tmp_path):
+    moments = TIMES.tz_localize("UTC").tz_convert("America/New_York")
+    table = pd.DataFrame({"when": moments, "clock": TIMES.time, "z": NUMBERS})
+    table.to_parquet(tmp_path / "a.parquet")
+    parquet = source_of_file((tmp_path / "a.parquet").read_bytes()).table
+    encoder = TableEncoder(numbers="line", scaling="none", distinct=False).fit(table)
+    X = pd.DataFrame(read(encoder, table)[0], columns=encoder.get_feature_names_out())
+    np.testing.assert_array_equal(X["when.hour"], moments.hour)
+    np.testing.assert_array_equal(X["clock.hour"], TIMES.hour)
+    np.testing.assert_array_equal(read(encoder, parquet)[0], X)
+    np.testing.assert_array_equal(TableEncoder(**encoder.get_params()).fit(parquet).transform(parquet), X)

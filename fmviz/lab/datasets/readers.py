@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import csv
 import lzma
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -484,11 +485,8 @@ def _without_quotes(path: Path, n_columns: int, separator: str) -> pd.DataFrame:
 def _decades(numbers: Sequence[int | None], attribute: str) -> Block:
     """One-hot encode numbers rounded half up to tens, with a level for None."""
     rounded = [None if n is None else (n + 5) // 10 * 10 for n in numbers]
-    levels: list[int | None] = [*sorted({n for n in rounded if n is not None})]
-    labels = [f"{n - 5}-{n + 4}" for n in levels if n is not None]
-    if None in rounded:
-        levels.append(None)
-        labels.append("unknown")
+    levels = sorted(set(rounded), key=lambda n: math.inf if n is None else n)
+    labels = ["unknown" if n is None else f"{n - 5}-{n + 4}" for n in levels]
     return one_hot(attribute, rounded, levels, labels)
 
 
