@@ -49,7 +49,7 @@ FLOORS: dict[str, Floor] = {
     ),
     "tables": Floor(
         ("fmviz/tables/",),
-        ("checked", "engine"),
+        ("typography", "checked", "engine"),
         (*_TABLES, "annotated_types", "charset_normalizer", "pyarrow", "scipy", "sklearn"),
     ),
     "lab": Floor(

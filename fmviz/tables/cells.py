@@ -93,11 +93,6 @@ def shortened(words: str, most: int) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, singular or plural."""
-    return f"1 {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 def quoted(words: Collection[str], most: int = 4) -> str:
     """Return the first few words as a list in a sentence."""
     return ", ".join(map(str, list(words)[:most])) + (", …" if len(words) > most else "")
@@ -250,7 +245,8 @@ def _parsed(words: Sequence[str], notation: Notation) -> np.ndarray:
 
 
 _DURATION = re.compile(
-    r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?)?"
+    r"(?P<minus>-)?(?:(?P<d>\d+) ?(?:days?|d|tage?n?|t|jours?|j|d[ií]as?|giorn[io]|dage?n?)\b\.?,? ?"
+    r"(?P<ahead>\+)?)?"
     r"(?:(?P<h>\d+)(?::(?=\d\d)"
     r"| ?(?:hours?|hrs?|h|stunden?|stdn?|st|heures?|horas?|or[ea]|uur)(?![^\W\d_])\.?,? ?))?"
     r"(?:(?P<m>\d+)(?::(?=\d\d)| ?(?:minut\w*|mins?|m)(?![^\W\d_])\.?,? ?|$))?"
@@ -268,7 +264,9 @@ def _duration(word: str, habits: str = "duration") -> tuple[float, str, Collecti
     # 59:17 beside 1:05:30, and 59:17.5.
     short = word.count(":") == 1 and not d and ("minutes" in habits or not match["m"])
     h, m, s = (0.0, h, m + s) if short else (h, m, s)
-    return (-1.0 if match["minus"] else 1.0) * (24 * d + h + m / 60 + s / 3600), "hours", ("duration",)
+    # "-1 days +22:00:00", as pandas writes it, is two hours less than nothing.
+    hours = 24 * d + (h + m / 60 + s / 3600) * (-1.0 if match["ahead"] else 1.0)
+    return -hours if match["minus"] else hours, "hours", ("duration",)
 
 
 _DECIMAL = {
@@ -357,18 +355,17 @@ def are_codes(words: Collection[str]) -> bool:
 
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 _DATES = (
-    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y-%m", "%Y/%m"),
+    *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%Y-%m", "%Y/%m"),
     *(form.replace("-", sign) for sign in ".-/" for form in ("%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y")),
     *("%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d. %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y"),
     *("%a, %d %b %Y", "%a %d %b %Y", "%A, %B %d, %Y", "%b-%y", "%b-%Y", "%b %Y", "%B %Y"),
 )
 _CLOCK = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 _FORMS = (*(date + time for date, time in product(_DATES, _TIMES)), *_CLOCK)
-_DATED = re.compile(r"\d[-/.: ,]|\d.*[A-Za-z]{3}|[A-Za-z]{3}.*\d")
+_DATED = re.compile(r"\d[-/.: ,]|\d.*[A-Za-z]{3}|[A-Za-z]{3}.*\d|^(19|20)\d\d[01]\d[0-3]\d$")
 # With a single digit behind a colon, cells are two numbers; beyond 24 hours, durations.
 _UNTIMELY = re.compile(r"\d+:\d|(2[4-9]|[3-9]\d|\d{3,}):\d\d.*")
 _OFFSET = re.compile(r":.*([-+]\d\d:?\d\d$|GMT[-+])")
-_COMPACT = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 _ZONE = re.compile(
     r"(?<=\d)(?P<half> ?[AaPp]\.?[Mm]\.?)? *(?:Z|UTC|GMT|[A-Z]{3,4})?(?: ?[-+]\d{1,2}(?::?\d{2})?)?$"
 )
@@ -452,8 +449,6 @@ def date_format(values: pd.Series, order: str = "auto") -> DateFormat | None:
     if unix_times(values).notna().mean() > 1 - STRAY:
         return DateFormat(UNIX)
     words = [] if is_number(values) else [str(value) for value in values.dropna().unique()]
-    if words and all(map(_COMPACT.fullmatch, words)):
-        return DateFormat("%Y%m%d")
     sample = some(words)
     # Trying all formats on thousands of text columns is slow.
     dated = sum(map(bool, map(_DATED.search, sample))) > (1 - STRAY) * len(sample)
@@ -519,12 +514,11 @@ def date_parts(values: pd.Series, form: str) -> dict[str, pd.Series]:
     hour = dates.dt.hour.astype("float64")
     if form in _CLOCK:
         return {f"{name}.hour": hour + dates.dt.minute / 60 + dates.dt.second / 3600}
-    weekdays = (dates.dt.day_of_week + 1).map("{:.0f}-".format, na_action="ignore").astype("str")
     return {
         f"{name}.year": dates.dt.year.astype("float64"),
         # Numbered, since levels are sorted alphabetically.
         f"{name}.month": dates.dt.strftime("%m-") + dates.dt.month_name().str[:3],
-        f"{name}.weekday": weekdays + dates.dt.day_name().str[:3],
+        f"{name}.weekday": dates.dt.strftime("%u-") + dates.dt.day_name().str[:3],
         f"{name}.hour": hour,
         f"{name}.trend": (dates - pd.Timestamp("2000-01-01")) / pd.Timedelta(days=1),
     }
@@ -579,6 +573,20 @@ _SEPARATOR = re.compile(r" *[;|,/] *")
 _WITHIN = re.compile(r"[\[\]'\"]")
 
 
+def _joined(words: pd.Series) -> pd.Series:
+    """Return cells with each of their answers between semicolons, which replace other separators."""
+    return ";" + words.str.replace(_SEPARATOR, ";", regex=True).str.replace(_WITHIN, "", regex=True) + ";"
+
+
+def unknown_answers(values: pd.Series, answers: Sequence[str]) -> Counter[str]:
+    """Return what the cells of a column contain beside some answers, with the numbers of rows."""
+    known = "|".join(re.escape(_SEPARATOR.sub(";", answer)) for answer in answers)
+    others = _joined(cleaned(values).dropna().astype("str")).str.replace(
+        f"(?i);({known})(?=;)", "", regex=True
+    )
+    return Counter(others.str.strip(";").loc[lambda cells: cells != ""])
+
+
 def parts_of(values: pd.Series, form: str, answers: Sequence[str] = ()) -> dict[str, pd.Series]:
     """Return the columns that a column becomes, by name: the parts of a date, numbers, or answers.
 
@@ -597,8 +605,7 @@ def parts_of(values: pd.Series, form: str, answers: Sequence[str] = ()) -> dict[
     if form == "pair":
         halves = words.str.extract(_PAIR)[["first", "second"]].replace(",", ".", regex=True)
         return {f"{name}.{n}": halves[half].astype("float64") for n, half in enumerate(halves, 1)}
-    # Separators may be others than in training.
-    cells = ";" + words.str.replace(_SEPARATOR, ";", regex=True).str.replace(_WITHIN, "", regex=True) + ";"
+    cells = _joined(words)
     known = answers or answers_in(cleaned(values).dropna())[1][:MOST_LEVELS]
     parts = {each: _SEPARATOR.sub(";", each) for each in known}
     return {

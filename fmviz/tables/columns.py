@@ -23,7 +23,6 @@ from fmviz.tables.cells import (
     PERHAPS,
     Notation,
     cleaned,
-    counted,
     is_error,
     is_number,
     levels_of,
@@ -36,6 +35,7 @@ from fmviz.tables.cells import (
 )
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.scaling import Scaling
+from fmviz.typography import counted
 
 Missing = Literal["drop", "impute", "mark"]
 MISSING: tuple[Missing, ...] = ("drop", "impute", "mark")
@@ -100,14 +100,12 @@ class Basis:
 
     def __call__(self, values: np.ndarray) -> sp.csr_array:
         """Evaluate the functions at some numbers, shape (N, width); numbers beyond the knots are clipped."""
-        known = np.flatnonzero(~np.isnan(values))
-        if not known.size:
-            return sp.csr_array((len(values), self.width))
         knots = np.array(self.knots)
         padded = np.r_[knots[0], knots, knots[-1]] if self.degree else knots
-        inside = np.clip(values[known], knots[0], knots[-1])
-        design = BSpline.design_matrix(inside, padded, self.degree).tocoo()
-        return sp.csr_array((design.data, (known[design.row], design.col)), shape=(len(values), self.width))
+        inside = np.clip(np.nan_to_num(values), knots[0], knots[-1])
+        # Within the knots, `extrapolate` only saves a check, which tables without rows do not pass.
+        design = BSpline.design_matrix(inside, padded, self.degree, extrapolate=True)
+        return sp.csr_array(design.multiply(~np.isnan(values)[:, None]))
 
 
 def basis_of(values: np.ndarray, degree: int, size: int, finer: int = 1) -> Basis | None:
@@ -471,9 +469,9 @@ class WordColumn(FeatureColumn):
         codes = pd.Index(self.levels, dtype=object).get_indexer(pd.Index(words, dtype=object))
         if self.other_label:
             codes[(codes < 0) & pd.notna(words)] = len(self.levels)
-        known = np.flatnonzero(codes >= 0)
-        shape = len(values), len(self.categories)
-        return [sp.csr_array((np.ones(len(known)), (known, codes[known])), shape=shape)]
+        # The code -1 takes the last row, which is empty.
+        indicators = sp.eye_array(len(self.categories) + 1, len(self.categories), format="csr")
+        return [sp.csr_array(indicators[codes])]
 
     def unseen(self, values: pd.Series) -> Counter[str]:
         """Return the words unseen in training, from `read`, with their counts."""

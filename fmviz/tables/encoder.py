@@ -20,12 +20,12 @@ from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.tables.cells import (
     DateFormat,
-    counted,
     date_format,
     dates_of,
     is_number,
     parts_of,
     quoted,
+    unknown_answers,
     without,
 )
 from fmviz.tables.columns import (
@@ -39,6 +39,7 @@ from fmviz.tables.columns import (
 from fmviz.tables.curves import BASES, EVERY, MOST_ROWS, SIDE_BY_SIDE, USUAL, best_bases, repeated, telling
 from fmviz.tables.kinds import KINDS, Column, described, listed
 from fmviz.tables.source import Reading, frame_of
+from fmviz.typography import counted
 
 NUMBERS = ("auto", "line", "curve")
 """The encoding of numbers: straight lines, additional curves, or whichever predicts better."""
@@ -402,6 +403,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             answers = [c.name.removeprefix(f"{name}.") for c in self.columns_ if c.origin == name]
             form = _form_of(table[name].dropna(), form, reading.dates, notes)
             parts |= parts_of(table[name], form, answers)
+            if form == "answers" and (others := unknown_answers(table[name], answers)):
+                rows = counted(others.total(), "row")
+                notes.append(
+                    f"Column {name!r} has answers without a feature ({quoted(others)}) in {rows}; they are "
+                    "ignored."
+                )
         for column in self.columns_:
             values = (parts if column.origin in self.dates_ else table).get(column.name)
             if values is None:

@@ -213,6 +213,8 @@ def _described(values: pd.Series, column: Column, dates: str) -> Column:
         order = words_of(values.cat.remove_unused_categories().cat.categories.to_series())
         column = replace(column, order=tuple(order) if values.cat.ordered else ())
         values = values.astype(values.cat.categories.dtype)
+    if pd.api.types.is_timedelta64_dtype(values):
+        values = pd.Series(words_of(values), values.index, name=values.name)
     values = cleaned(values)
     errors = values[values.isin(list(filter(is_error, values.unique())))]
     known = without(values, [*column.absent, *errors.unique()]).dropna()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
-from fmviz.tables.cells import counted, quoted
+from fmviz.tables.cells import quoted
 from fmviz.tables.columns import MISSING, Missing, ScalingKind
 from fmviz.tables.curves import prefers_logarithm
 from fmviz.tables.encoder import TableEncoder
@@ -20,6 +20,7 @@ from fmviz.tables.kinds import KINDS, Column, described, likely_target
 from fmviz.tables.limits import MOST_LEVELS
 from fmviz.tables.source import LIBSVM_TARGET, Reading, Source
 from fmviz.tables.target import TASKS, TargetEncoding
+from fmviz.typography import counted
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,9 @@ class Recipe:
         changed = {choice.name: choice for choice in choices}
         return replace(self, columns=tuple(changed.get(choice.name, choice) for choice in self.columns))
 
-    def encoder(self, features: Iterable[str]) -> TableEncoder:
+    def encoder(self, features: Container[str]) -> TableEncoder:
         """Return the unfitted encoder of some columns."""
-        chosen = {choice.name: choice for choice in self.columns}
-        chosen = {name: chosen[name] for name in features if name in chosen}
+        chosen = {choice.name: choice for choice in self.columns if choice.name in features}
         return TableEncoder(
             numbers=self.numbers,
             use={name: choice.kind for name, choice in chosen.items()},

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of
 from fmviz.engine.memory import array_bytes
-from fmviz.tables.cells import counted, shortened
+from fmviz.tables.cells import shortened
+from fmviz.typography import counted
 
 LIBSVM_TARGET = "target"
 """The name of the target of a libsvm file."""
@@ -174,17 +175,19 @@ def frame_of(arrow: Any) -> pd.DataFrame:
 
 
 def _plain(column: Any) -> Any:
-    """Return an Arrow column as numbers, booleans, times without a time zone, or strings; else None."""
+    """Return an Arrow column as numbers, booleans, times, durations or strings; else None."""
     import pyarrow as pa
 
-    of, kind, moment = pa.types, column.type, pa.timestamp("us")
+    of, kind = pa.types, column.type
+    # Times of frames have a zone, too, and are read as those of its clocks.
+    moment, clock = pa.timestamp("us", getattr(kind, "tz", None)), pa.time32("s")
     if of.is_dictionary(kind):
         return column if kind.ordered else _plain(column.cast(kind.value_type))
     plain = (of.is_boolean, of.is_integer, of.is_floating, of.is_string, of.is_large_string)
     forms = (
         *((of.is_decimal, pa.float64()), (of.is_float16, pa.float64()), (of.is_string_view, pa.string())),
         *((of.is_timestamp, moment), (of.is_date, moment)),
-        *((of.is_time64, pa.int64()), (of.is_duration, pa.int64()), (of.is_time32, pa.int32())),
+        *((of.is_time, clock), (of.is_duration, kind)),
         *((is_plain, kind) for is_plain in plain),
     )
     form = next((form for is_kind, form in forms if is_kind(kind)), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -278,10 +277,9 @@ class TargetEncoding:
 
     def unknown(self, table: pd.DataFrame) -> list[str]:
         """Return a sentence on labels of a table that are unknown to the target, if there are any."""
-        if self.reader is None or self.task == "regression" or self.others or self.name not in table:
+        if not isinstance(self.reader, WordColumn) or self.others or self.name not in table:
             return []
-        words = words_of(self.reader.read(table[self.name]))
-        counts = Counter(word for word in words if word not in (*self.labels, None))
+        counts = self.reader.unseen(self.reader.read(table[self.name]))
         rows = "1 row has" if counts.total() == 1 else f"{counts.total():,} rows have"
         sentence = f"The model does not have the class {quoted(counts)} of {self.name!r}, which {rows}."
         return [sentence] * bool(counts)

@@ -14,9 +14,10 @@ from itertools import islice, zip_longest
 
 import pandas as pd
 
-from fmviz.tables.cells import counted, decimal_signs, is_written_number
+from fmviz.tables.cells import decimal_signs, is_written_number
 from fmviz.tables.limits import Limits
 from fmviz.tables.source import DELIMITERS, Reading, Source, named
+from fmviz.typography import counted
 
 _SNIFFED_LINES = 200
 _SNIFFED_CHARACTERS = 1_000_000
@@ -86,9 +87,6 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     within.check(name, columns=len(columns), rows=n, cells=n * len(columns))
     if asked.lines == "fitting":
         body = _fitting(body, delimiter, len(columns), notes)
-    # If there are too many fields, pandas would use the first as row names.
-    elif begin < len(rows) and len(rows[begin]) > len(columns):
-        raise ValueError(_UNNAMED.format(name=name))
     decimal = asked.decimal if asked.decimal != "auto" else _decimal(rows[begin:], delimiter)
     table = _without_sums(_parsed(body, delimiter, len(columns), name).set_axis(columns, axis=1), notes)
     sign = next(word for word, sign in DELIMITERS.items() if sign == delimiter)
@@ -268,10 +266,10 @@ def _is_sum(cells: list[str], width: int) -> bool:
 
 def _fitting(text: str, delimiter: str, n_columns: int, notes: list[str]) -> str:
     """Return the lines with at most as many fields as columns."""
-    sink = io.StringIO()
-    rows = (row for row in _rows(io.StringIO(text), delimiter) if len(row) <= n_columns)
-    csv.writer(sink, delimiter=delimiter, lineterminator="\n").writerows(rows)
-    if skipped := sum(len(row) > n_columns for row in _rows(io.StringIO(text), delimiter)):
+    sink, rows = io.StringIO(), list(_rows(io.StringIO(text), delimiter))
+    fitting = [row for row in rows if len(row) <= n_columns]
+    csv.writer(sink, delimiter=delimiter, lineterminator="\n").writerows(fitting)
+    if skipped := len(rows) - len(fitting):
         notes.append(f"{skipped:,} lines have too many fields and were dropped.")
     return sink.getvalue()
 

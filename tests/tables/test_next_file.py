@@ -11,6 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 from fmviz import TableEncoder
+from fmviz.tables.files import read as source_of_file
+from fmviz.tables.kinds import described
 from fmviz.tables.source import Reading
 
 QUICK = ("--lambda-sparse", "0.1", "--rank", "1", "--max-epochs", "30")
@@ -195,3 +197,48 @@ def test_curves_are_chosen_on_targets_in_columns(shape):
     y = np.abs(NUMBERS - 1050)
     encoder = TableEncoder(numbers="auto").fit(table, np.column_stack([y] * shape[1]))
     assert encoder.bases_ == TableEncoder(numbers="auto").fit(table, y).bases_ != "line"
+
+
+def test_answers_that_are_new_are_told():
+    ways, ticks = (list(map(";".join, ANSWERS)), np.where(FIRST > 103, "x", None))
+    table = pd.DataFrame({"ways": ways, "tick": ticks, "z": NUMBERS})
+    encoder = TableEncoder(numbers="line").fit(table)
+    other = table.head(3).assign(ways=["Bike, train", None, "tram|CAR"])
+    X, notes = read(encoder, other)
+    assert notes == ("Column 'ways' has answers without a feature (train, tram) in 2 rows; they are ignored.")
+    np.testing.assert_array_equal(X, read(encoder, other.assign(ways=["bike", None, "car"]))[0])
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+def test_durations_of_frames_and_parquet_are_hours_in_any_file(unit, tmp_path):
+    # Of a column with this name, integers would be moments since 1970.
+    spans = pd.Series(pd.to_timedelta(FIRST * 977 - 100_000, unit="s"), name="race time")
+    spans = spans.where(FIRST > 100).astype(f"timedelta64[{unit}]")
+    table = pd.DataFrame({"race time": spans, "z": NUMBERS})
+    table.to_parquet(tmp_path / "a.parquet")
+    parquet = source_of_file((tmp_path / "a.parquet").read_bytes()).table
+    text = source_of_file(table.to_csv(index=False).encode()).table
+    hours = spans / pd.Timedelta(hours=1)
+    assert hours.min() < 0.0
+    for each in (table, parquet, text):
+        (column, _) = described(each)
+        assert (column.kind, column.missing) == ("number", spans.isna().sum())
+        assert column.note.startswith("Read as numbers in hours, from durations (")
+        np.testing.assert_allclose(column.numbers.read(each["race time"]), hours)
+        encoder = TableEncoder(numbers="line").fit(each)
+        for other in (table, parquet, text):
+            np.testing.assert_allclose(read(encoder, other)[0], read(encoder, each)[0])
+            assert not read(encoder, other)[1]
+
+
+def test_times_with_a_zone_and_times_of_the_day_are_those_of_frames(tmp_path):
+    moments = TIMES.tz_localize("UTC").tz_convert("America/New_York")
+    table = pd.DataFrame({"when": moments, "clock": TIMES.time, "z": NUMBERS})
+    table.to_parquet(tmp_path / "a.parquet")
+    parquet = source_of_file((tmp_path / "a.parquet").read_bytes()).table
+    encoder = TableEncoder(numbers="line", scaling="none", distinct=False).fit(table)
+    X = pd.DataFrame(read(encoder, table)[0], columns=encoder.get_feature_names_out())
+    np.testing.assert_array_equal(X["when.hour"], moments.hour)
+    np.testing.assert_array_equal(X["clock.hour"], TIMES.hour)
+    np.testing.assert_array_equal(read(encoder, parquet)[0], X)
+    np.testing.assert_array_equal(TableEncoder(**encoder.get_params()).fit(parquet).transform(parquet), X)

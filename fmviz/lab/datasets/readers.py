@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import csv
 import lzma
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -114,17 +115,16 @@ def one_hot(
     attribute: str, values: Iterable[Any], levels: Sequence[Any] = (), labels: Sequence[str] = ()
 ) -> Block:
     """One-hot encode an attribute, with a column ``attribute=label`` for each level."""
+    import pandas as pd
+
     from fmviz.tables.columns import WordColumn
 
     values = list(values)
     levels = levels or sorted(set(values))
-    position = {level: j for j, level in enumerate(levels)}
-    columns = np.array([position[value] for value in values], dtype=np.int32)
-    rows = np.arange(len(columns) + 1, dtype=np.int32)
-    matrix = sp.csr_array((np.ones(len(columns)), columns, rows), shape=(len(columns), len(levels)))
-    words = tuple(map(str, labels or levels))
-    names = tuple(f"{attribute}={word}" for word in words)
-    return Block(matrix, names, (attribute,) * len(levels), (WordColumn(name=attribute, levels=words),))
+    words = dict(zip(levels, map(str, labels or levels), strict=True))
+    column = WordColumn(name=attribute, levels=tuple(words.values()))
+    (matrix,) = column.blocks(pd.Series([words[value] for value in values]))
+    return Block(matrix, column.labels, (attribute,) * len(levels), (column,))
 
 
 def _side_by_side(blocks: Sequence[Block]) -> Fields:
@@ -485,11 +485,8 @@ def _without_quotes(path: Path, n_columns: int, separator: str) -> pd.DataFrame:
 def _decades(numbers: Sequence[int | None], attribute: str) -> Block:
     """One-hot encode numbers rounded half up to tens, with a level for None."""
     rounded = [None if n is None else (n + 5) // 10 * 10 for n in numbers]
-    levels: list[int | None] = [*sorted({n for n in rounded if n is not None})]
-    labels = [f"{n - 5}-{n + 4}" for n in levels if n is not None]
-    if None in rounded:
-        levels.append(None)
-        labels.append("unknown")
+    levels = sorted(set(rounded), key=lambda n: math.inf if n is None else n)
+    labels = ["unknown" if n is None else f"{n - 5}-{n + 4}" for n in levels]
     return one_hot(attribute, rounded, levels, labels)
 
 
