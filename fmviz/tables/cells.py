@@ -76,11 +76,23 @@ def without(values: pd.Series, words: Sequence[str]) -> pd.Series:
 
 
 def in_one_case(words: Collection[str]) -> dict[str, str]:
-    """Map words to the most frequent spelling that differs only in case."""
+    """Map words to the most frequent spelling that differs only in case.
+
+    Frequent spellings with inner capitals, such as hid and hId, are different words.
+    """
     counts = Counter(words)
     # The last one, the most frequent, remains.
     best = {word.casefold(): word for word in sorted(counts, key=lambda w: (-counts[w], w), reverse=True)}
-    return {word: best[word.casefold()] for word in counts if best[word.casefold()] != word}
+    pairs = {word: best[word.casefold()] for word in counts if best[word.casefold()] != word}
+    return {
+        word: usual
+        for word, usual in pairs.items()
+        if (_one_case(word) and _one_case(usual)) or counts[word] <= _TYPOS * counts[usual]
+    }
+
+
+def _one_case(word: str) -> bool:
+    return word in (word.lower(), word.upper(), word.capitalize(), word.title())
 
 
 def some(words: Sequence[str], most: int = 500) -> list[str]:
@@ -100,6 +112,8 @@ def quoted(words: Collection[str], most: int = 4) -> str:
 
 # ----------------------------------------------------------------------------------------------- numbers
 
+# Another spelling of at most this share of the rows of a word is a mistake.
+_TYPOS = 0.1
 _GROUP = r"[\s'’]"
 _SIGNS = str.maketrans({"−": "-", "–": "-"})
 _CURRENCY = (

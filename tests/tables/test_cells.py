@@ -159,6 +159,8 @@ def test_blanks_at_the_ends_of_words_go_and_capitals_are_one_word():
     assert words.tolist()[:3] == ["Yes", "Yes", "a b"]
     assert words.isna().tolist() == [False] * 3 + [True] * 2
     assert in_one_case(["yes", "Yes", "Yes", "YES", "No"]) == {"yes": "Yes", "YES": "Yes"}
+    # Two vowels, and a word misspelt once.
+    assert in_one_case(["hId", "hid"] * 9 + ["hYd"] * 10 + ["hyd"]) == {"hyd": "hYd"}
 
 
 def test_levels_are_sorted_by_size_or_by_letters():
