@@ -9,6 +9,7 @@ import zlib
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -114,11 +115,46 @@ def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Sou
     if kind == "parquet":
         return _read_parquet(data, name, within)
     notes: list[str] = []
+    data, dropped = _sampled(data, replace(asked, kind=kind), name, within)
     text, encoding = _decoded(data, asked.encoding, name, notes)
     if kind == "libsvm":
         X, y, base = _libsvm(text, asked.base, name, within)
-        return Source(Reading(kind, encoding, "blanks", "no", "point", base=base), None, X, y, tuple(notes))
-    return read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
+        reading = Reading(kind, encoding, "blanks", "no", "point", base=base)
+        source = Source(reading, None, X, y, tuple(notes))
+    else:
+        source = read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
+    return replace(source, notes=(*sample_note(len(source), dropped), *source.notes))
+
+
+def sample_note(n: int, dropped: int) -> list[str]:
+    """Return a sentence on a random sample of n rows, if any rows are dropped."""
+    return [f"{n:,} of {n + dropped:,} rows, drawn at random."] * (dropped > 0)
+
+
+def _sampled(data: bytes, asked: Reading, name: str, within: Limits) -> tuple[bytes, int]:
+    """Return a text with the random sample of its rows that fits, and the number of dropped rows.
+
+    Rows may contain line breaks between quotation marks.
+    """
+    # A cell has at least one byte.
+    if _utf16(data) or (data.count(b"\n") <= within.rows and len(data) <= within.cells):
+        return data, 0
+    signs = np.frombuffer(data, np.uint8)
+    lines = np.union1d(np.flatnonzero(signs == ord("\n")) + 1, len(data))
+    quotes = np.add.reduceat(signs == ord('"'), np.r_[0, lines[:-1]], dtype=np.int64)
+    ends = np.r_[0, lines[quotes.cumsum() % 2 == 0]]
+    head, cells = 0, data.count(b":")
+    if asked.kind == "table":
+        # The lines above the rows: titles, names and units.
+        top = ends[: _LINES + asked.skip + 1]
+        table = read_text(data[: top[-1]].decode("utf-8", errors="replace"), asked, name, [], within).columns
+        head = len(top) - 1 - len(table)
+        cells = (len(ends) - 1 - head) * table.shape[1]
+    if (rows := within.drawn(len(ends) - 1 - head, cells)) is None:
+        return data, 0
+    rows = np.r_[:head, rows + head]
+    parts = [data[begin:end] for begin, end in zip(ends[rows], ends[rows + 1], strict=True)]
+    return b"".join(parts), len(ends) - 1 - len(parts)
 
 
 def detect(data: bytes, name: str = "The file") -> str:
@@ -287,10 +323,12 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         file = pq.ParquetFile(io.BytesIO(data))
         schema = file.schema_arrow
         n, m = file.metadata.num_rows, len(schema)
-        within.check(name, columns=m, rows=n, cells=n * m)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-        within.check(name, unfolded=sum(group.total_byte_size for group in groups))
-        table = frame_of(file.read())
+        n_bytes = sum(group.total_byte_size for group in groups)
+        rows = within.drawn(n, n * m, n_bytes)
+        share = 1.0 if rows is None else len(rows) / n
+        within.check(name, columns=m, rows=share * n, cells=share * n * m, unfolded=share * n_bytes)
+        table = frame_of(file.read() if rows is None else _rows_of(file, rows))
         if lost := list((Counter(schema.names) - Counter(table)).elements()):
             notes.append(
                 f"{len(lost):,} columns of lists, structures or bytes, which are not single values, were "
@@ -301,6 +339,7 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
     except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
         said = " ".join(str(error).split())[:200].rstrip(".")
         raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None
+    notes += sample_note(len(table), n - len(table))
     names = named(list(table), notes)
     if len(names) < 2:
         raise ValueError(
@@ -310,3 +349,15 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         raise ValueError(f"{name} has no rows. Upload a table with rows.")
     reading = Reading("parquet", "utf-8", "comma", "yes", "point")
     return Source(reading, table.set_axis(names, axis=1), notes=tuple(notes))
+
+
+def _rows_of(file: Any, rows: np.ndarray) -> Any:
+    """Return rows of a Parquet file, in ascending order, as an Arrow table, in little memory."""
+    import pyarrow as pa
+
+    parts, begin = [], 0
+    for batch in file.iter_batches():
+        end = begin + len(batch)
+        parts.append(batch.take(pa.array(rows[(begin <= rows) & (rows < end)] - begin)))
+        begin = end
+    return pa.Table.from_batches(parts)
