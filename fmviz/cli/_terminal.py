@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
-from fmviz.typography import cell, duration
+from fmviz.typography import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore
@@ -171,7 +171,7 @@ class Progress:
     def _print(self) -> None:
         begin = time.monotonic()
         while not self._end.wait(self._seconds):
-            to_stderr(f"{duration(time.monotonic() - begin)}: {self._line}")
+            to_stderr(f"{time.monotonic() - begin:.0f} s: {self._line}")
 
     def tell(self, line: str) -> None:
         """Replace the previous line."""

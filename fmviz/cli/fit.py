@@ -328,7 +328,7 @@ def _fit(
     store: RunStore | None = None,
 ) -> Fit:
     """Fit, show the progress, and interpret the result by columns."""
-    from fmviz.lab.search.contest import contest_of
+    from fmviz.lab.search.contest import announced, contest_of
     from fmviz.lab.search.findings import described_outputs
     from fmviz.lab.search.first_fit import FirstFit, first_fit
     from fmviz.paths.validation import finished
@@ -336,6 +336,9 @@ def _fit(
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
     sparsest = arguments.strengths == "sparsest"
+    if choose and (words := announced(prepared)):
+        progress.clear()
+        to_stderr(words)
     asked = {"sparsest": sparsest, "choose": choose, "interactions": arguments.interactions}
     for step in first_fit(prepared, store, **asked, origin="command"):
         progress.tell(step.message)
