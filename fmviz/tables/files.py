@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import re
 import zlib
 from collections import Counter
@@ -116,6 +117,8 @@ def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Sou
         return _read_parquet(data, name, within)
     notes: list[str] = []
     data, dropped = _sampled(data, replace(asked, kind=kind), name, within)
+    if dropped:
+        within = replace(within, rows=math.inf, cells=math.inf)
     text, encoding = _decoded(data, asked.encoding, name, notes)
     if kind == "libsvm":
         X, y, base = _libsvm(text, asked.base, name, within)

@@ -147,7 +147,8 @@ def first_fit(
     run, validation = prepared, None
     search: dict[str, Any] = {}
     if choose:
-        yield Message(announced(prepared))
+        if words := announced(prepared):
+            yield Message(words)
         settings, validation = yield from tuned(prepared, sparsest=sparsest, should_stop=should_stop)
         run = with_settings(prepared, settings)
         search = {"message": validation.message, "tried": [trial.record() for trial in validation.trials]}
