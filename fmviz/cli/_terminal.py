@@ -123,7 +123,7 @@ def read_source(
     from fmviz.lab.files import STANDARD_INPUT, expanded, read_input
     from fmviz.lab.untrusted import read_confined
     from fmviz.tables.files import read
-    from fmviz.tables.limits import COMMAND, LOCAL, SMALLER
+    from fmviz.tables.limits import COMMAND, LOCAL, SAMPLE_CELLS, SMALLER
     from fmviz.tables.source import CHOICES, Reading
 
     asked: dict[str, Any] = {}
@@ -137,6 +137,8 @@ def read_source(
     within = replace(LOCAL if no_limits else COMMAND, samples=rows is not None)
     if rows:
         within = replace(within, rows=rows, cells=math.inf, unfolded=LOCAL.unfolded)
+    elif within.samples:
+        within = replace(within, cells=min(within.cells, math.inf if no_limits else SAMPLE_CELLS))
     data = read_input(path, within.file, SMALLER + within.otherwise)
     file = expanded(path)
     name = "Standard input" if path == STANDARD_INPUT else file.name if file.is_file() else path

@@ -179,7 +179,8 @@ def default_folds(
 ) -> list[tuple[Any, Any]]:
     """Return five folds for fewer than 5,000 rows, otherwise a held-out quarter; stratified by class.
 
-    Of more than 200,000 rows, so many are drawn at random. Rows of the same group stay on the same side of every fold; raises ValueError if there is only one group.
+    Of more than 200,000 rows, so many are drawn at random. Rows of the same group stay on the same side of
+    every fold; raises ValueError if there is only one group.
     """
     from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 

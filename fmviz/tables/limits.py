@@ -137,6 +137,9 @@ Keep in agreement with ``maxUploadSize`` in .streamlit/config.toml."""
 COMMAND = replace(UPLOADS, file=500_000_000, unfolded=500_000_000, otherwise=" Or use --no-limits.")
 """The limits of the command line."""
 
+SAMPLE_CELLS = 10_000_000
+"""The cells that `fmviz fit` draws from a larger table by default: a fit to more takes over two minutes."""
+
 # A wrong index in a libsvm file could create enough features to exhaust the memory.
 LOCAL = Limits(features=10_000_000)
 """The limits under ``--no-limits``."""
