@@ -137,8 +137,8 @@ def read_source(
     within = replace(LOCAL if no_limits else COMMAND, samples=rows is not None)
     if rows:
         within = replace(within, rows=rows, cells=math.inf, unfolded=LOCAL.unfolded)
-    elif within.samples:
-        within = replace(within, cells=min(within.cells, math.inf if no_limits else SAMPLE_CELLS))
+    elif within.samples and not no_limits:
+        within = replace(within, cells=SAMPLE_CELLS)
     data = read_input(path, within.file, SMALLER + within.otherwise)
     file = expanded(path)
     name = "Standard input" if path == STANDARD_INPUT else file.name if file.is_file() else path

@@ -106,7 +106,7 @@ _TABLE: dict[str, dict[str, Any]] = {
     "--rows": {
         "type": int,
         "metavar": "N",
-        "help": "read at most N rows, drawn at random (default: as many as the limits of the pages allow)",
+        "help": "read at most N rows, drawn at random (default: up to 1,000,000 rows with 10,000,000 cells)",
     },
     "--group": {
         "default": "",
