@@ -220,10 +220,8 @@ def _folds_of_groups(
     if not many:
         return folds
     train, held_out = folds[0]
-    most = 3 * MOST_ROWS // 4
-    if train.size > most:
-        train = np.random.default_rng(seed).permutation(train)[:most]
-    return [(train, held_out[: MOST_ROWS // 4])]
+    drawn = np.random.default_rng(seed).permutation(train)[: 3 * MOST_ROWS // 4]
+    return [(np.sort(drawn), held_out[: MOST_ROWS // 4])]
 
 
 def search_strengths(  # noqa: PLR0913 (keywords as those of the estimators)

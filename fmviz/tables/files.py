@@ -116,48 +116,29 @@ def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Sou
     if kind == "parquet":
         return _read_parquet(data, name, within)
     notes: list[str] = []
-    data, dropped = _sampled(data, replace(asked, kind=kind), name, within)
-    if dropped:
-        within = replace(within, rows=math.inf, cells=math.inf)
     text, encoding = _decoded(data, asked.encoding, name, notes)
+    every_row = replace(within, rows=math.inf, cells=math.inf) if within.samples else within
     if kind == "libsvm":
-        X, y, base = _libsvm(text, asked.base, name, within)
+        X, y, base = _libsvm(text, asked.base, name, every_row)
         reading = Reading(kind, encoding, "blanks", "no", "point", base=base)
-        source = Source(reading, None, X, y, tuple(notes))
-    else:
-        source = read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
-    return replace(source, notes=(*sample_note(len(source), dropped), *source.notes))
+        return _sampled(Source(reading, None, X, y, tuple(notes)), X.nnz, within)
+    source = read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, every_row)
+    return _sampled(source, source.columns.size, within)
 
 
-def sample_note(n: int, dropped: int) -> list[str]:
-    """Return a sentence on a random sample of n rows, if any rows are dropped."""
-    return [f"{n:,} of {n + dropped:,} rows, drawn at random."] * (dropped > 0)
+def _sampled(source: Source, cells: int, within: Limits) -> Source:
+    """Return the random sample of the rows of a file that fits, with a note; the file itself if all do."""
+    if (rows := within.drawn(len(source), cells)) is None:
+        return source
+    notes = (*_sample_note(len(rows), len(source)), *source.notes)
+    if source.X is None or source.y is None:
+        return replace(source, table=source.columns.iloc[rows].reset_index(drop=True), notes=notes)
+    return replace(source, X=source.X[rows], y=source.y[rows], notes=notes)
 
 
-def _sampled(data: bytes, asked: Reading, name: str, within: Limits) -> tuple[bytes, int]:
-    """Return a text with the random sample of its rows that fits, and the number of dropped rows.
-
-    Rows may contain line breaks between quotation marks.
-    """
-    # A cell has at least one byte.
-    if _utf16(data) or (data.count(b"\n") <= within.rows and len(data) <= within.cells):
-        return data, 0
-    signs = np.frombuffer(data, np.uint8)
-    lines = np.union1d(np.flatnonzero(signs == ord("\n")) + 1, len(data))
-    quotes = np.add.reduceat(signs == ord('"'), np.r_[0, lines[:-1]], dtype=np.int64)
-    ends = np.r_[0, lines[quotes.cumsum() % 2 == 0]]
-    head, cells = 0, data.count(b":")
-    if asked.kind == "table":
-        # The lines above the rows: titles, names and units.
-        top = ends[: _LINES + asked.skip + 1]
-        table = read_text(data[: top[-1]].decode("utf-8", errors="replace"), asked, name, [], within).columns
-        head = len(top) - 1 - len(table)
-        cells = (len(ends) - 1 - head) * table.shape[1]
-    if (rows := within.drawn(len(ends) - 1 - head, cells)) is None:
-        return data, 0
-    rows = np.r_[:head, rows + head]
-    parts = [data[begin:end] for begin, end in zip(ends[rows], ends[rows + 1], strict=True)]
-    return b"".join(parts), len(ends) - 1 - len(parts)
+def _sample_note(n: int, total: int) -> list[str]:
+    """Return a sentence on a random sample of n rows, unless they are all."""
+    return [f"{n:,} of {total:,} rows, drawn at random."] * (n < total)
 
 
 def detect(data: bytes, name: str = "The file") -> str:
@@ -342,7 +323,7 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
     except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
         said = " ".join(str(error).split())[:200].rstrip(".")
         raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None
-    notes += sample_note(len(table), n - len(table))
+    notes += _sample_note(len(table), n)
     names = named(list(table), notes)
     if len(names) < 2:
         raise ValueError(

@@ -12,8 +12,6 @@ from fmviz.engine.memory import in_words
 MOST_LEVELS = 1_000
 """The default maximum number of words of a text."""
 
-_SEED = 0
-
 SMALLER = "Take a sample of its rows, or compress it with gzip."
 """Advice for files that are too large."""
 
@@ -70,7 +68,7 @@ class Limits:
         shares = self.rows / max(n, 1), self.cells / max(cells, 1), self.unfolded / max(n_bytes, 1)
         if not self.samples or min(shares) >= 1.0:
             return None
-        chosen = np.random.default_rng(_SEED).choice(n, max(1, int(n * min(shares))), replace=False)
+        chosen = np.random.default_rng(0).choice(n, max(1, int(n * min(shares))), replace=False)
         return np.asarray(np.sort(chosen))
 
     def check(self, name: str, **sizes: float) -> None:

@@ -155,7 +155,9 @@ class Contest:
             return _constant(problem)
         if name == "pairs":
             return None
-        sampling = _with_intervals(self.samplings[name])
+        sampling = self.samplings[name]
+        # More samples than in the folds, for intervals.
+        sampling = replace(sampling, draws=max(sampling.draws, _DRAWS // len(sampling.parts)))
         return (yield from sampled(problem, sampling, self.run.experiment.seed, should_stop))
 
     def embedded(self, parameters: Parameters, run: Run) -> Parameters:
@@ -188,7 +190,7 @@ def contest(run: Run, should_stop: Callable[[], bool] = never) -> Generator[Mess
         np.random.default_rng([experiment.seed, 4]),
         groups,
     )
-    samplings = _affordable(side)
+    samplings = {n: own for n, own in _samplings(side).items() if n == "columns" or own.fits(problem)}
     if len(folds) * sum(own.visits(problem) for own in samplings.values()) > _MOST_VISITS:
         folds = folds[:1]
     good: dict[str, list[np.ndarray]] = {}
@@ -223,16 +225,16 @@ def contest(run: Run, should_stop: Callable[[], bool] = never) -> Generator[Mess
         {name: every[name] for name in get_args(Name) if name in every},
         None if groups is None else groups[np.concatenate([out for _, out in folds])],
         len(folds),
-        _left_out(run, samplings),
+        _left_out(run, side),
     )
 
 
 def announced(run: Run) -> str:
     """Return a sentence on what a first fit of many entries of X does and leaves out; "" for few."""
-    (n, d), plain = run.problem.design.shape, can_be_sampled(run.problem)
+    n, d = run.problem.design.shape
     if run.problem.design.nnz < _MANY_ENTRIES:
         return ""
-    left_out = _left_out(run, _affordable(run)) if plain else ""
+    left_out = _left_out(run, run) if can_be_sampled(run.problem) else ""
     return (
         f"{n:,} rows and {d:,} features: strengths are chosen by about forty fits to "
         f"{min(n, MOST_ROWS):,} rows, followed by a fit to all rows and a comparison. {left_out}"
@@ -268,24 +270,11 @@ def _is_too_large(dataset: Dataset) -> bool:
     return dataset.X.shape[0] * len(dataset.columns) * _BASES > _MOST_ENTRIES
 
 
-def _with_intervals(sampling: Sampling) -> Sampling:
-    """Return a sampling with more samples than in the folds."""
-    return replace(sampling, draws=max(sampling.draws, _DRAWS // len(sampling.parts)))
-
-
-def _affordable(side: Run) -> dict[str, Sampling]:
-    """Return the machines of the columns, and of the candidates that can also predict in time and memory."""
-    return {
-        name: sampling
-        for name, sampling in _samplings(side).items()
-        if name == "columns" or _with_intervals(sampling).fits(side.problem)
-    }
-
-
-def _left_out(run: Run, samplings: Mapping[str, Sampling]) -> str:
+def _left_out(run: Run, side: Run) -> str:
     """Return a sentence on the candidates that a contest leaves out; "" if there are none."""
     curves = run.dataset.every is not None and _is_too_large(run.dataset)
-    names = ["the average over samples"] * ("lines" not in samplings) + ["curves"] * curves
+    names = ["the average over samples"] * (not _samplings(side)["lines"].fits(side.problem))
+    names += ["curves"] * curves
     return f"Too slow for so many rows and features, and left out: {' and '.join(names)}." if names else ""
 
 
