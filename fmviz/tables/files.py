@@ -310,8 +310,8 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         n_bytes = sum(group.total_byte_size for group in groups)
         rows = within.drawn(n, n * m, n_bytes)
-        share = 1.0 if rows is None else len(rows) / n
-        within.check(name, columns=m, rows=share * n, cells=share * n * m, unfolded=share * n_bytes)
+        taken = n if rows is None else len(rows)
+        within.check(name, columns=m, rows=taken, cells=taken * m, unfolded=n_bytes * taken // max(n, 1))
         table = frame_of(file.read() if rows is None else _rows_of(file, rows))
         if lost := list((Counter(schema.names) - Counter(table)).elements()):
             notes.append(
