@@ -27,12 +27,10 @@ RESULTS = FOLDER / "results"
 def reproduced(artefact: Artefact, budget: str, n_jobs: int = -1, output: Path = RESULTS) -> Result:
     """Run an artefact, write the result, and remove the pieces of a complete run."""
     output.mkdir(parents=True, exist_ok=True)
-    pieces, progress = artefact.pieces(budget), Progress(60.0)
+    pieces = artefact.pieces(budget)
     to_stderr(f"{artefact.title}: {duration(60.0 * artefact.minutes[budget])} on two cores.")
-    try:
+    with Progress(60.0) as progress:
         result = artefact.run(budget, n_jobs=n_jobs, folder=pieces, report=progress.tell)
-    finally:
-        progress.clear()
     write(result, output)
     if result.state == "complete":
         shutil.rmtree(pieces.parent, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -253,6 +254,8 @@ def test_files_are_written_though_nobody_reads_along(file, tmp_path):
     fit = f"{sys.executable} -u -m fmviz fit {file} --target price --output {folder}"
     line = f"{fit} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    # On a slow machine there are lines of progress.
+    errors = [line for line in done.stderr.splitlines() if not re.match(r"\d+ s: ", line)]
+    assert (done.returncode, errors) == (0, [])
     names = {path.name for path in folder.iterdir()}
     assert names == {"model.npz", "interactions.csv", "report.json", "report.html"}

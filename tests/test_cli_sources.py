@@ -114,7 +114,7 @@ def test_sweeps_and_runs_come_through_pipes(store, tmp_path, monkeypatch, comman
 
 
 def test_a_pipe_is_read_up_to_the_limit(monkeypatch, command):
-    monkeypatch.setattr(limits, "UPLOADS", replace(limits.UPLOADS, file=100_000))
+    monkeypatch.setattr(limits, "COMMAND", replace(limits.COMMAND, file=100_000))
     with pipe(b"a,b\n" * 1_000_000) as (end, written):
         said = command("fit", f"/dev/fd/{end}", "--target", "b", code=2).err
     assert said == (

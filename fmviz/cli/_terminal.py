@@ -8,6 +8,7 @@ import math
 import os
 import shutil
 import sys
+import threading
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -83,7 +84,7 @@ READING: Mapping[str, Mapping[str, Any]] = {
     },
     "--no-limits": {
         "action": "store_true",
-        "help": "read files of any size (default: the limits of the pages)",
+        "help": "read all rows of files of any size",
     },
 }
 """The options of reading a file, see `read_source`."""
@@ -112,12 +113,17 @@ def open_store(arguments: argparse.Namespace) -> RunStore:
     return RunStore(store_path(arguments))
 
 
-def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Source, str]:
-    """Read a user's file and return it with its name; raises ValueError with an explanation."""
+def read_source(
+    path: str, given: Sequence[str], no_limits: bool, rows: float | None = None
+) -> tuple[Source, str]:
+    """Read a user's file, at most a number of rows, and return it with its name; 0 rows mean as many as fit.
+
+    Raises ValueError with an explanation; without a number of rows, also if not all rows are read.
+    """
     from fmviz.lab.files import STANDARD_INPUT, expanded, read_input
     from fmviz.lab.untrusted import read_confined
     from fmviz.tables.files import read
-    from fmviz.tables.limits import LOCAL, SMALLER, UPLOADS
+    from fmviz.tables.limits import COMMAND, LOCAL, SAMPLE_CELLS, SMALLER
     from fmviz.tables.source import CHOICES, Reading
 
     asked: dict[str, Any] = {}
@@ -128,7 +134,11 @@ def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Sourc
                 f"--read {text!r} is not known; use {', '.join(CHOICES)}, missing or skip with a value."
             )
         asked[name] = int(value) if name == "skip" and value.isdecimal() else value
-    within = LOCAL if no_limits else replace(UPLOADS, otherwise=" Or use --no-limits.")
+    within = replace(LOCAL if no_limits else COMMAND, samples=rows is not None)
+    if rows:
+        within = replace(within, rows=rows, cells=math.inf, unfolded=LOCAL.unfolded)
+    elif within.samples and not no_limits:
+        within = replace(within, cells=SAMPLE_CELLS)
     data = read_input(path, within.file, SMALLER + within.otherwise)
     file = expanded(path)
     name = "Standard input" if path == STANDARD_INPUT else file.name if file.is_file() else path
@@ -138,24 +148,38 @@ def read_source(path: str, given: Sequence[str], no_limits: bool) -> tuple[Sourc
 class Progress:
     """Progress line on stderr, overwritten on a terminal and printed at intervals otherwise.
 
+    As a context manager, it prints at intervals.
+
     Parameters
     ----------
     seconds : float, optional
-        The interval between lines without a terminal; by default, none are printed.
+        The interval between lines without a terminal. The last line is repeated if there is no other.
     """
 
-    def __init__(self, seconds: float = math.inf) -> None:
+    def __init__(self, seconds: float = 10.0) -> None:
         # Overwritten by blanks: not every console of Windows knows escape sequences.
         self._live, self._width = sys.stderr.isatty(), shutil.get_terminal_size().columns - 1
-        self._seconds, self._last = seconds, time.monotonic()
+        self._seconds, self._line, self._end = seconds, "", threading.Event()
+
+    def __enter__(self) -> Progress:
+        if not self._live:
+            threading.Thread(target=self._print, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self.clear()
+
+    def _print(self) -> None:
+        begin = time.monotonic()
+        while not self._end.wait(self._seconds):
+            to_stderr(f"{time.monotonic() - begin:.0f} s: {self._line}")
 
     def tell(self, line: str) -> None:
         """Replace the previous line."""
+        self._line = line
         if self._live:
             to_stderr(f"\r{line[: self._width].ljust(self._width)}", end="")
-        elif time.monotonic() - self._last >= self._seconds:
-            self._last = time.monotonic()
-            to_stderr(line)
 
     def clear(self) -> None:
         """Erase the line."""

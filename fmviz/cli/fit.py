@@ -103,6 +103,11 @@ _TABLE: dict[str, dict[str, Any]] = {
         "metavar": "COLUMN",
         "help": "the same as --use COLUMN=ignored",
     },
+    "--rows": {
+        "type": int,
+        "metavar": "N",
+        "help": "read at most N rows, drawn at random (default: up to 1,000,000 rows with 10,000,000 cells)",
+    },
     "--group": {
         "default": "",
         "metavar": "COLUMN",
@@ -225,12 +230,15 @@ def run(arguments: argparse.Namespace) -> int:
     from fmviz.lab.datasets import DATASETS
     from fmviz.paths import accepted_range
 
-    if arguments.top < 1:
-        raise ValueError(f"--top {arguments.top} is too small; use a number from 1.")
+    for option, number in (("--top", arguments.top), ("--rows", arguments.rows)):
+        if number is not None and number < 1:
+            raise ValueError(f"{option} {number} is too small; use a number from 1.")
     if arguments.interactions is not None:
         accepted_range(arguments.interactions)
     known = arguments.data in DATASETS or is_upload(arguments.data)
-    fit = (_of_registered if known and not Path(arguments.data).is_file() else _of_file)(arguments)
+    with Progress() as progress:
+        of = _of_registered if known and not Path(arguments.data).is_file() else _of_file
+        fit = of(arguments, progress)
     report, pairs = _fit_report.report(fit, arguments.top)
     try:
         if arguments.output is not None:
@@ -246,7 +254,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if fit.last.trouble else 0
 
 
-def _of_registered(arguments: argparse.Namespace) -> Fit:
+def _of_registered(arguments: argparse.Namespace, progress: Progress) -> Fit:
     """Fit to a named data set and store the run."""
     from fmviz.lab.experiment import Experiment, suggested
     from fmviz.lab.runner import Run
@@ -263,10 +271,10 @@ def _of_registered(arguments: argparse.Namespace) -> Fit:
     upload = library.find(arguments.data) if is_upload(arguments.data) else None
     encoding = None if upload is None else partial(library.in_bases, upload)
     with closing(open_store(arguments)) as store:
-        return _fit(arguments, prepared, encoding, store=store)
+        return _fit(arguments, prepared, encoding, progress, store=store)
 
 
-def _of_file(arguments: argparse.Namespace) -> Fit:
+def _of_file(arguments: argparse.Namespace, progress: Progress) -> Fit:
     """Fit to a file with the settings of a first fit."""
     import numpy as np
 
@@ -285,7 +293,9 @@ def _of_file(arguments: argparse.Namespace) -> Fit:
         given["validation"] = 0.0 if choose else _KEPT_OUT
     # Validated before reading the data, which may be slow.
     asked = Experiment.from_dict({**_first_settings(given), **given})
-    source, name = read_source(arguments.data, arguments.read, arguments.no_limits)
+    progress.tell(f"Reading {arguments.data}.")
+    source, name = read_source(arguments.data, arguments.read, arguments.no_limits, arguments.rows or 0)
+    progress.tell(f"Encoding {len(source):,} rows.")
     columns = columns_of(source)
     recipe = _recipe(source, columns, name, arguments)
     train, _ = split(len(source), asked.validation, asked.seed, row_groups(source, recipe))
@@ -306,27 +316,31 @@ def _of_file(arguments: argparse.Namespace) -> Fit:
     choose = choose and can_be_tuned(prepared.problem)
     if choose and "tol" not in given:
         prepared = with_settings(prepared, {"tol": _TUNED_TOL})
-    return _fit(arguments, prepared, encoding, source, choose=choose)
+    return _fit(arguments, prepared, encoding, progress, source, choose=choose)
 
 
 def _fit(
     arguments: argparse.Namespace,
     prepared: Run,
     encoding: Callable[[str], Encoded] | None,
+    progress: Progress,
     source: Source | None = None,
     *,
     choose: bool = False,
     store: RunStore | None = None,
 ) -> Fit:
     """Fit, show the progress, and interpret the result by columns."""
-    from fmviz.lab.search.contest import contest_of
+    from fmviz.lab.search.contest import announced, contest_of
     from fmviz.lab.search.findings import described_outputs
     from fmviz.lab.search.first_fit import FirstFit, first_fit
     from fmviz.paths.validation import finished
 
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
-    sparsest, progress = arguments.strengths == "sparsest", Progress()
+    sparsest = arguments.strengths == "sparsest"
+    if choose and (words := announced(prepared)):
+        progress.clear()
+        to_stderr(words)
     asked = {"sparsest": sparsest, "choose": choose, "interactions": arguments.interactions}
     for step in first_fit(prepared, store, **asked, origin="command"):
         progress.tell(step.message)
@@ -340,7 +354,6 @@ def _fit(
         if contest is None and run.problem.n_machines is None:
             contest = finished(contest_of(run), lambda step: progress.tell(step.message))
         findings = finished(described_outputs(contest, last.chosen, run, last.end.parameters, last.posterior))
-    progress.clear()
     encoded = None if encoding is None else encoding("")
     if encoded is not None:
         encoded = replace(encoded, target=encoded.target.for_loss(prepared.problem.loss))

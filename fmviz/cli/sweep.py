@@ -67,9 +67,12 @@ def _carry_out(
     from fmviz.lab.search.sweep_run import carry_out
 
     total, known = len(plan.cells), len(finished)
-    progress, begin = Progress(60.0), time.monotonic()
+    begin = time.monotonic()
     try:
-        with closing(carry_out(plan, store, n_jobs=arguments.jobs, dask=arguments.dask)) as fits:  # type: ignore[type-var]
+        with (
+            Progress(60.0) as progress,
+            closing(carry_out(plan, store, n_jobs=arguments.jobs, dask=arguments.dask)) as fits,  # type: ignore[type-var]
+        ):
             for fit in fits:
                 finished[fit.index] = fit.run
                 if fit.fresh:
@@ -77,8 +80,6 @@ def _carry_out(
                     progress.tell(f"{bar(len(finished), total)}, {duration(remaining)} to go")
     except KeyboardInterrupt:
         return True
-    finally:
-        progress.clear()
     return False
 
 

@@ -26,11 +26,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     warm_operators()
-    count, progress = 0, Progress()
-    for word in warm_training(Run.prepare(suggested(name)).problem for name in DATASETS):
-        count += 1
-        progress.tell(f"Readying kernels: {word}")
-    progress.clear()
+    count = 0
+    with Progress() as progress:
+        for word in warm_training(Run.prepare(suggested(name)).problem for name in DATASETS):
+            count += 1
+            progress.tell(f"Readying kernels: {word}")
     place, spent = cache_directory(), time.perf_counter() - begin
     print(f"Kernels ready: {count} combinations in {spent:.1f} s ({place}).")
     if not is_writable(place):

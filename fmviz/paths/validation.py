@@ -57,6 +57,9 @@ _BUDGET = Budget(epochs=100, tol=1e-3, fall=1e-4, report_every=None, certify_eve
 _MANY_ROWS = 5_000
 _FOLDS = 5
 
+MOST_ROWS = 200_000
+"""The maximum number of rows of a training and a held-out part together."""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -176,7 +179,8 @@ def default_folds(
 ) -> list[tuple[Any, Any]]:
     """Return five folds for fewer than 5,000 rows, otherwise a held-out quarter; stratified by class.
 
-    Rows of the same group stay on the same side of every fold; raises ValueError if there is only one group.
+    Of more than 200,000 rows, so many are drawn at random. Rows of the same group stay on the same side of
+    every fold; raises ValueError if there is only one group.
     """
     from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
@@ -186,7 +190,8 @@ def default_folds(
     most = int(min(np.unique(y, return_counts=True)[1])) if stratified else y.size
     stratified = stratified and most >= 2
     if y.size >= _MANY_ROWS:
-        split = (StratifiedShuffleSplit if stratified else ShuffleSplit)(1, test_size=0.25, random_state=seed)
+        n, divided = min(y.size, MOST_ROWS), StratifiedShuffleSplit if stratified else ShuffleSplit
+        split = divided(1, test_size=-(-n // 4), train_size=n - -(-n // 4), random_state=seed)
     else:
         parts = max(2, min(_FOLDS, most if stratified else y.size))
         split = (StratifiedKFold if stratified else KFold)(parts, shuffle=True, random_state=seed)
@@ -212,7 +217,11 @@ def _folds_of_groups(
         (train, part[np.argsort(place[row_groups[part]], kind="stable")])
         for train, part in divided.split(np.zeros((y.size, 1)), y, row_groups)
     ]
-    return folds[:1] if many else folds
+    if not many:
+        return folds
+    train, held_out = folds[0]
+    drawn = np.random.default_rng(seed).permutation(train)[: 3 * MOST_ROWS // 4]
+    return [(np.sort(drawn), held_out[: MOST_ROWS // 4])]
 
 
 def search_strengths(  # noqa: PLR0913 (keywords as those of the estimators)

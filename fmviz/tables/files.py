@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import re
 import zlib
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -115,10 +117,28 @@ def read_unfolded(data: bytes, asked: Reading, name: str, within: Limits) -> Sou
         return _read_parquet(data, name, within)
     notes: list[str] = []
     text, encoding = _decoded(data, asked.encoding, name, notes)
+    every_row = replace(within, rows=math.inf, cells=math.inf) if within.samples else within
     if kind == "libsvm":
-        X, y, base = _libsvm(text, asked.base, name, within)
-        return Source(Reading(kind, encoding, "blanks", "no", "point", base=base), None, X, y, tuple(notes))
-    return read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, within)
+        X, y, base = _libsvm(text, asked.base, name, every_row)
+        reading = Reading(kind, encoding, "blanks", "no", "point", base=base)
+        return _sampled(Source(reading, None, X, y, tuple(notes)), X.nnz, within)
+    source = read_text(text, replace(asked, kind=kind, encoding=encoding), name, notes, every_row)
+    return _sampled(source, source.columns.size, within)
+
+
+def _sampled(source: Source, cells: int, within: Limits) -> Source:
+    """Return the random sample of the rows of a file that fits, with a note; the file itself if all do."""
+    if (rows := within.drawn(len(source), cells)) is None:
+        return source
+    notes = (*_sample_note(len(rows), len(source)), *source.notes)
+    if source.X is None or source.y is None:
+        return replace(source, table=source.columns.iloc[rows].reset_index(drop=True), notes=notes)
+    return replace(source, X=source.X[rows], y=source.y[rows], notes=notes)
+
+
+def _sample_note(n: int, total: int) -> list[str]:
+    """Return a sentence on a random sample of n rows, unless they are all."""
+    return [f"{n:,} of {total:,} rows, drawn at random."] * (n < total)
 
 
 def detect(data: bytes, name: str = "The file") -> str:
@@ -287,10 +307,12 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         file = pq.ParquetFile(io.BytesIO(data))
         schema = file.schema_arrow
         n, m = file.metadata.num_rows, len(schema)
-        within.check(name, columns=m, rows=n, cells=n * m)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-        within.check(name, unfolded=sum(group.total_byte_size for group in groups))
-        table = frame_of(file.read())
+        n_bytes = sum(group.total_byte_size for group in groups)
+        rows = within.drawn(n, n * m, n_bytes)
+        taken = n if rows is None else len(rows)
+        within.check(name, columns=m, rows=taken, cells=taken * m, unfolded=n_bytes * taken // max(n, 1))
+        table = frame_of(file.read() if rows is None else _rows_of(file, rows))
         if lost := list((Counter(schema.names) - Counter(table)).elements()):
             notes.append(
                 f"{len(lost):,} columns of lists, structures or bytes, which are not single values, were "
@@ -301,6 +323,7 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
     except (pa.ArrowException, OSError, EOFError, OverflowError) as error:
         said = " ".join(str(error).split())[:200].rstrip(".")
         raise ValueError(f"{name} is a broken Parquet file ({said}). Save or download it again.") from None
+    notes += _sample_note(len(table), n)
     names = named(list(table), notes)
     if len(names) < 2:
         raise ValueError(
@@ -310,3 +333,15 @@ def _read_parquet(data: bytes, name: str, within: Limits) -> Source:
         raise ValueError(f"{name} has no rows. Upload a table with rows.")
     reading = Reading("parquet", "utf-8", "comma", "yes", "point")
     return Source(reading, table.set_axis(names, axis=1), notes=tuple(notes))
+
+
+def _rows_of(file: Any, rows: np.ndarray) -> Any:
+    """Return rows of a Parquet file, in ascending order, as an Arrow table, in little memory."""
+    import pyarrow as pa
+
+    parts, begin = [], 0
+    for batch in file.iter_batches():
+        end = begin + len(batch)
+        parts.append(batch.take(pa.array(rows[(begin <= rows) & (rows < end)] - begin)))
+        begin = end
+    return pa.Table.from_batches(parts)

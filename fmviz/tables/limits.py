@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from fmviz.engine.memory import in_words
 
@@ -32,6 +34,8 @@ class Limits:
         Columns of X.
     otherwise : str
         The end of every error message.
+    samples : bool
+        Whether a table of too many rows is read by a random sample of them, rather than rejected.
     """
 
     file: float = math.inf
@@ -41,14 +45,31 @@ class Limits:
     cells: float = math.inf
     features: float = math.inf
     otherwise: str = ""
+    samples: bool = False
 
     def __str__(self) -> str:
         """Return the limits as a sentence."""
         return (
             f"At most {in_words(self.file)}, {self.rows:,} rows, {self.columns:,} columns, {self.cells:,} "
             f"cells and {self.features:,} features. Of a text, the {MOST_LEVELS:,} most frequent words are "
-            "features."
+            "features. A table with more rows or cells is read by a random sample of its rows."
         )
+
+    def drawn(self, n: int, cells: float, n_bytes: float = 0.0) -> np.ndarray | None:
+        """Return the indices of the random sample of the rows of a table that fits; None if all rows do.
+
+        Parameters
+        ----------
+        n : int
+            The number of rows.
+        cells, n_bytes : float
+            The cells of all rows, and their bytes after decompression.
+        """
+        shares = self.rows / max(n, 1), self.cells / max(cells, 1), self.unfolded / max(n_bytes, 1)
+        if not self.samples or min(shares) >= 1.0:
+            return None
+        chosen = np.random.default_rng(0).choice(n, max(1, int(n * min(shares))), replace=False)
+        return np.asarray(np.sort(chosen))
 
     def check(self, name: str, **sizes: float) -> None:
         """Raise ValueError if a size exceeds its limit.
@@ -105,10 +126,17 @@ UPLOADS = Limits(
     columns=2_000,
     cells=20_000_000,
     features=200_000,
+    samples=True,
 )
-"""The limits of the page, where they are displayed, and of the command line.
+"""The limits of the page, where they are displayed.
 
 Keep in agreement with ``maxUploadSize`` in .streamlit/config.toml."""
+
+COMMAND = replace(UPLOADS, file=500_000_000, unfolded=500_000_000, otherwise=" Or use --no-limits.")
+"""The limits of the command line."""
+
+SAMPLE_CELLS = 10_000_000
+"""The cells that `fmviz fit` draws from a larger table by default: a fit to more takes over two minutes."""
 
 # A wrong index in a libsvm file could create enough features to exhaust the memory.
 LOCAL = Limits(features=10_000_000)

@@ -15,7 +15,7 @@ from fmviz.lab.runner import Run, prepare
 from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search import contest as module
 from fmviz.lab.search.averaged import Sampling, sampled
-from fmviz.lab.search.contest import Contest, contest, in_every_basis
+from fmviz.lab.search.contest import Contest, announced, contest, in_every_basis
 from fmviz.lab.search.first_fit import FirstFit, first_fit
 from fmviz.paths.validation import finished
 from fmviz.tables.curves import EVERY
@@ -143,6 +143,12 @@ def test_what_takes_too_long_is_left_out(rng, monkeypatch):
     monkeypatch.setattr("fmviz.lab.search.averaged._MOST_VISITS", 90 * 200)
     result: Contest = finished(contest(run))
     assert list(result.good) == ["mean", "columns", "pairs"]
+    left_out = "Too slow for so many rows and features, and left out: the average over samples and curves."
+    assert result.message(result.best).endswith(left_out)
+    assert announced(run) == ""
+    monkeypatch.setattr(module, "_MANY_ENTRIES", 0)
+    assert announced(run).startswith("60 rows and 33 features: strengths are chosen by about forty fits")
+    assert announced(run).endswith(left_out)
     assert result.described("columns") == "pairs"
     monkeypatch.setattr(module, "_MOST_VISITS", 90 * 200)
     assert finished(contest(run)).folds == 1

@@ -16,7 +16,7 @@ from fmviz.metrics import METRICS, Metric
 from fmviz.metrics.prediction import auc_by_row
 
 # Limits on visited entries and stored numbers, for time and memory.
-_MOST_VISITS = 1e10
+_MOST_VISITS = 4e9
 _MOST_NUMBERS = 5e7
 LOG_ODDS = 1.702
 """Φ(z) is 1/(1 + exp(−1.702 z)) up to 0.01."""
@@ -60,7 +60,7 @@ class Sampling:
         return float(len(problem.machines) * each)
 
     def fits(self, problem: Problem) -> bool:
-        """Return whether it ends within a minute and in memory."""
+        """Return whether it ends within a minute and in memory, also with the samples of a prediction."""
         return self.visits(problem) <= _MOST_VISITS and self.numbers(problem) <= _MOST_NUMBERS
 
 

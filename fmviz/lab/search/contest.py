@@ -14,11 +14,12 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.sampling.posterior import Posterior
 from fmviz.engine.settings import SMALL
+from fmviz.lab.datasets import Dataset
 from fmviz.lab.quotas import WeighedCache
 from fmviz.lab.runner import Run, prepare
 from fmviz.lab.search.averaged import Message, Sampling, by_row, can_be_sampled, metric_of, sampled
 from fmviz.metrics.prediction import standard_error
-from fmviz.paths.validation import default_folds
+from fmviz.paths.validation import MOST_ROWS, default_folds
 from fmviz.typography import counted
 
 Name = Literal["mean", "columns", "pairs", "lines", "curves"]
@@ -27,6 +28,8 @@ Name = Literal["mean", "columns", "pairs", "lines", "curves"]
 _RANK, _DRAWS = 8, 200
 # The limit on reads of entries of X over all folds.
 _MOST_VISITS = 1e10
+# Fits to more entries of X are announced.
+_MANY_ENTRIES = 500_000
 # The limit on entries of X with all bases side by side.
 _MOST_ENTRIES = 1e7
 _BASES = 8
@@ -54,6 +57,8 @@ class Contest:
         The groups of the rows.
     folds : int
         The number of folds; 1 if a single part of the rows was held out.
+    left_out : str
+        A sentence on the candidates that would take too long.
     """
 
     run: Run
@@ -61,6 +66,7 @@ class Contest:
     good: dict[Name, np.ndarray]
     row_groups: np.ndarray | None
     folds: int
+    left_out: str = ""
 
     @property
     def best(self) -> Name:
@@ -138,7 +144,7 @@ class Contest:
         if near != self.best:
             words += f" Those of {labels[near]} are as good within one standard error"
             words += ", and are used." if near == chosen else "."
-        return words
+        return f"{words} {self.left_out}".rstrip()
 
     def machine(
         self, name: Name, should_stop: Callable[[], bool] = never
@@ -219,7 +225,20 @@ def contest(run: Run, should_stop: Callable[[], bool] = never) -> Generator[Mess
         {name: every[name] for name in get_args(Name) if name in every},
         None if groups is None else groups[np.concatenate([out for _, out in folds])],
         len(folds),
+        _left_out(run, side),
     )
+
+
+def announced(run: Run) -> str:
+    """Return a sentence on what a first fit of many entries of X does and leaves out; "" for few."""
+    n, d = run.problem.design.shape
+    if run.problem.design.nnz < _MANY_ENTRIES:
+        return ""
+    left_out = _left_out(run, run) if can_be_sampled(run.problem) else ""
+    return (
+        f"{n:,} rows and {d:,} features: strengths are chosen by about forty fits to "
+        f"{min(n, MOST_ROWS):,} rows, followed by a fit to all rows and a comparison. {left_out}"
+    ).rstrip()
 
 
 def contest_of(run: Run, should_stop: Callable[[], bool] = never) -> Generator[Message, None, Contest | None]:
@@ -237,13 +256,26 @@ def contest_of(run: Run, should_stop: Callable[[], bool] = never) -> Generator[M
 
 def in_every_basis(run: Run) -> Run:
     """Return a run with all bases of numbers side by side, if its data set has them and memory suffices."""
-    dataset, (n, _) = run.dataset, run.dataset.X.shape
-    if dataset.every is None or n * len(dataset.columns) * _BASES > _MOST_ENTRIES:
+    dataset = run.dataset
+    if dataset.every is None or _is_too_large(dataset):
         return run
     every = dataset.every()
     if not every.bases:
         return run
     return prepare(every, replace(run.experiment, validation=0.0), *run.rows)
+
+
+def _is_too_large(dataset: Dataset) -> bool:
+    """Return whether X with all bases side by side would have too many entries."""
+    return dataset.X.shape[0] * len(dataset.columns) * _BASES > _MOST_ENTRIES
+
+
+def _left_out(run: Run, side: Run) -> str:
+    """Return a sentence on the candidates that a contest leaves out; "" if there are none."""
+    curves = run.dataset.every is not None and _is_too_large(run.dataset)
+    names = ["the average over samples"] * (not _samplings(side)["lines"].fits(side.problem))
+    names += ["curves"] * curves
+    return f"Too slow for so many rows and features, and left out: {' and '.join(names)}." if names else ""
 
 
 def _samplings(side: Run) -> dict[str, Sampling]:

@@ -14,7 +14,7 @@ from fmviz.lab.runner import Run
 from fmviz.lab.runs.program import experiment_source, opening
 from fmviz.lab.saved_model import SavedModel
 from fmviz.lab.search.averaged import Message
-from fmviz.lab.search.contest import Contest, Name, contest_of
+from fmviz.lab.search.contest import Contest, Name, announced, contest_of
 from fmviz.lab.search.equal_sparsity import SearchFit, at_number
 from fmviz.lab.search.tuning import tuned, with_settings
 from fmviz.lab.store import RunStore
@@ -147,6 +147,8 @@ def first_fit(
     run, validation = prepared, None
     search: dict[str, Any] = {}
     if choose:
+        if words := announced(prepared):
+            yield Message(words)
         settings, validation = yield from tuned(prepared, sparsest=sparsest, should_stop=should_stop)
         run = with_settings(prepared, settings)
         search = {"message": validation.message, "tried": [trial.record() for trial in validation.trials]}
