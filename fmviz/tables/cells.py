@@ -316,13 +316,13 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     # Without a sign, there is none to state.
     unsigned = not any("," in word or "." in word for word in words)
     decimal = next(iter(proofs)) if len(proofs) == 1 else "point" if unsigned else usual
-    sample = some(words)
-    if sum(_number(word, decimal) is not None for word in sample) < 0.5 * len(sample) - 1:
-        return None
-    letters = "[kKMB]|" if _has_multiples(words) else ""
     # Plain numbers need no pattern, which is slow.
     plain = pd.to_numeric(pd.Series(words if decimal == "point" else [], dtype="str"), errors="coerce")
     plain = {word: (value, "", ()) for word, value in zip(words, plain, strict=False) if np.isfinite(value)}
+    sample = some(words)
+    if sum(word in plain or _number(word, decimal) is not None for word in sample) < 0.5 * len(sample) - 1:
+        return None
+    letters = "[kKMB]|" if _has_multiples(words) else ""
     read = {word: own for word in words if (own := plain.get(word) or _number(word, decimal, letters))}
     habits = {habit for *_, own in read.values() for habit in own}
     if "duration" in habits:
@@ -376,7 +376,11 @@ _DATES = (
 )
 _CLOCK = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 _FORMS = (*(date + time for date, time in product(_DATES, _TIMES)), *_CLOCK)
-_DATED = re.compile(r"\d[-/.: ,]|\d.*[A-Za-z]{3}|[A-Za-z]{3}.*\d|^(19|20)\d\d[01]\d[0-3]\d$")
+# Decimals of three, or of more than four, digits are no dates.
+_DATED = re.compile(
+    r"(?s)^(?![-+]?\d*[.,](\d{3}|\d{5,})$)"
+    r".*?(\d[-/.: ,]|\d.*[A-Za-z]{3}|[A-Za-z]{3}.*\d|^(19|20)\d\d[01]\d[0-3]\d$)"
+)
 # With a single digit behind a colon, cells are two numbers; beyond 24 hours, durations.
 _UNTIMELY = re.compile(r"\d+:\d|(2[4-9]|[3-9]\d|\d{3,}):\d\d.*")
 _OFFSET = re.compile(r":.*([-+]\d\d:?\d\d$|GMT[-+])")
