@@ -78,7 +78,7 @@ def without(values: pd.Series, words: Sequence[str]) -> pd.Series:
 def in_one_case(words: Collection[str]) -> dict[str, str]:
     """Map words to the most frequent spelling that differs only in case.
 
-    Frequent spellings with inner capitals, such as hid and hId, are different words.
+    Frequent spellings that can be codes, such as hid and hId, Aa and aa, or Pax6 and PAX6, are different words.
     """
     counts = Counter(words)
     # The last one, the most frequent, remains.
@@ -92,7 +92,10 @@ def in_one_case(words: Collection[str]) -> dict[str, str]:
 
 
 def _one_case(word: str) -> bool:
-    return word in (word.lower(), word.upper(), word.capitalize(), word.title())
+    """Return whether a word of letters is entirely in capitals, or has them at most at the beginning."""
+    usual = word in (word.lower(), word.upper(), word.capitalize(), word.title())
+    letters = len(word) > 2 and not any(map(str.isdecimal, word))
+    return usual and (letters or word.casefold() in _SHORT_WORDS)
 
 
 def some(words: Sequence[str], most: int = 500) -> list[str]:
@@ -112,6 +115,8 @@ def quoted(words: Collection[str], most: int = 4) -> str:
 
 # ----------------------------------------------------------------------------------------------- numbers
 
+# Words that are too short to tell from codes.
+_SHORT_WORDS = {"yes", "no", "ja", "si", "sí", "ne", "da", "on", "y", "n", "m", "f", "w", "t", "j", "na", "ok", "x"}
 # Another spelling of at most this share of the rows of a word is a mistake.
 _TYPOS = 0.1
 _GROUP = r"[\s'’]"
@@ -119,6 +124,7 @@ _SIGNS = str.maketrans({"−": "-", "–": "-"})
 _CURRENCY = (
     r"(?:US|AU|CA|NZ|HK|R)?\$|[€£¥₹₽₩₺₴฿]|(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|Rs)\.?"
 )
+_MONTHS = "Jan|Feb|Mar|Mär|Apr|May|Mai|Jun|Jul|Aug|Sep|Oct|Okt|Nov|Dec|Dez"
 _MULTIPLES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}
 
 
@@ -134,7 +140,8 @@ def _pattern(decimal: str, multiples: str) -> re.Pattern[str]:
         rf"(?P<power>[eE][-+]?\d{{1,4}})?"
         rf"(?P<multiples>(?:{multiples})\.?(?![^\W\d_]))?(?P<plus>\+)?(?P<back>-)?"
         rf" *(?P<after>%|‰|°[CF]?|{_CURRENCY}"
-        r"|(?![⁰¹²³⁴-⁹])[^\W\d_][^\d(){}<>=,;|*†‡§¶#^\[\]⁰¹⁴-⁹]{0,15})?"
+        rf"|(?![⁰¹²³⁴-⁹¼½¾⅐-⅞]|(?:{_MONTHS})\b)"
+        r"[^\W\d_][^\d(){}<>=,;|*†‡§¶#^\[\]⁰¹⁴-⁹]{0,15})?"
         r"(?P<mark> *(?:[*†‡§¶#^⁰¹²³⁴-⁹]+|\[\w{1,3}\]|\([a-z*]\)))?(?P<close> *\))?"
     )
 
@@ -198,6 +205,7 @@ _HABITS = {
     "blanks": "with blanks or apostrophes between thousands",
     "plus": "without a trailing +",
     "bound": "with < 1 as half of 1",
+    "beyond": "with > 1 and ~1 as 1",
     "mark": "without marks such as * behind them",
     # Conventions that are no groups of `_pattern`:
     "duration": "from durations",
@@ -216,10 +224,11 @@ def _number(word: str, decimal: str, letters: str = "[kKMB]|") -> tuple[float, s
     digits = re.sub(r"[\s'’.]" if decimal == "comma" else r"[\s'’,]", "", match["digits"]).replace(",", ".")
     multiple = _MULTIPLES[(match["multiples"] or "").strip(" .")]
     half = 0.5 if (match["bound"] or ">")[0] in "<≤" else 1.0
+    beyond = {"bound": "beyond"} if half == 1.0 else {}
     minus = bool(match["parentheses"]) != ("-" in (match["sign"], match["second"], match["back"]))
     value = float(digits + (match["power"] or "")) * multiple * half
     unit = match["before"] or (match["after"] or "").strip().rstrip(".")
-    habits = _HABITS.keys() & {group for group, part in match.groupdict().items() if part}
+    habits = _HABITS.keys() & {beyond.get(group, group) for group, part in match.groupdict().items() if part}
     return None if is_long(digits) else (-value if minus else value, unit, habits)
 
 
@@ -344,9 +353,16 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     if stray.drop(missing, errors="ignore").sum() > STRAY * len(values):
         return None
     unit = max(units, key=len, default="")
-    # Money never has three decimals, and "1.037" is ambiguous only if decimal commas are usual.
-    sure, sign = bool(proofs or re.fullmatch(_CURRENCY, unit)), "," if decimal == "point" else "."
-    either = next((word for word in read if not sure and sign in word and _EITHER.fullmatch(word)), "")
+    own, sign = (".", ",") if decimal == "point" else (",", ".")
+    if not proofs and re.fullmatch(_CURRENCY, unit):
+        if any(own in word for word in read):
+            # Money never has three decimals.
+            return notation_of(values, "comma" if decimal == "point" else "point")
+        sign = ""
+    # Beside 538, the thousands of 4.789 have no zeros in common with decimals.
+    signs = {*sign, own} if any(map(str.isdecimal, read)) else {*sign}
+    unsure = (word for word in read if not proofs and signs.intersection(word) and _EITHER.fullmatch(word))
+    either = next(unsure, "")
     return Notation(decimal, unit, missing, " ".join(filter(habits.__contains__, _HABITS)), either)
 
 
@@ -418,7 +434,7 @@ class DateFormat:
         Empty if only one order is possible.
         """
         order, other = ("day", "month") if self.form.startswith("%d") else ("month", "day")
-        question = f"Column {name!r} is read with the {order} first; no number in it is above 12."
+        question = f"Column {name!r} is read with the {order} first; neither day nor month is above 12."
         return (question, f"dates={other}") if self.ambiguous else ("", "")
 
 
@@ -581,7 +597,8 @@ def answers_in(values: pd.Series) -> tuple[str, list[str]]:
         rows = Counter(answer for answers, n in zip(each, counts, strict=True) for answer in answers * n)
         repeated = sum(n for answer, n in rows.items() if cells[answer.casefold()] > 1)
         several = sum(len(answers) > 1 for answers in each)
-        if several > 1 and len(cells) < len(each) and repeated > 0.9 * rows.total():
+        dated = separator == "/" and all(answer[:1].isdecimal() for answer in cells)
+        if several > 1 and len(cells) < len(each) and repeated > 0.9 * rows.total() and not dated:
             merged = in_one_case(rows)
             return separator, [answer for answer, n in rows.most_common() if n > 1 and answer not in merged]
     return "", []

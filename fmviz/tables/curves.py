@@ -43,6 +43,8 @@ _MOST_COMPARED = 5_000
 # Levels, and ranges of numbers, that are compared; each needs some rows.
 _MOST_CODES, _ROWS_PER_CODE = 100, 10
 _RANGES = 50
+# A number with more values, such as an hour, is not another spelling of a word.
+_MOST_FEW = 24
 
 
 def features_of_bases(columns: Sequence[FeatureColumn]) -> dict[str, np.ndarray]:
@@ -157,7 +159,7 @@ def repeated(read: Mapping[str, pd.Series]) -> dict[str, str]:
     """Return the columns that say the same as an earlier one, each with that column.
 
     Numbers say the same if one explains 99 % of the variance of the other, by value or by rank; words, and
-    few numbers, if each value belongs to exactly one of the other.
+    words and few numbers, if each value belongs to exactly one of the other.
     """
     sample = {name: values.iloc[:: max(1, len(values) // _MOST_COMPARED)] for name, values in read.items()}
     numbers = pd.DataFrame({name: own for name, own in sample.items() if own.dtype.kind == "f"})
@@ -170,9 +172,10 @@ def repeated(read: Mapping[str, pd.Series]) -> dict[str, str]:
     firsts: dict[bytes, str] = {}
     for name, values in sample.items():
         codes = values.factorize()[0]
-        few = 0 < codes.max(initial=0) < min(_MOST_CODES, codes.size // _ROWS_PER_CODE)
+        most = _MOST_FEW if name in equal else _MOST_CODES
+        few = 0 < codes.max(initial=0) < min(most, codes.size // _ROWS_PER_CODE)
         first = firsts.setdefault(codes.tobytes(), name) if few else name
-        if first == name and name in equal:
+        if name in equal and (first == name or first in equal):
             alike = [
                 other
                 for other in equal.columns[equal[name]]

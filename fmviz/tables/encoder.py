@@ -201,7 +201,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         read = {name: values[kept] for name, values in read.items()}
         learned = [self._learned(reader, read[reader.name]) for reader in readers]
         useful = [column for column in learned if column is not None]
-        copies = self._copies({own.name: read[own.name] for own in useful}) if self.distinct else {}
+        # Of a group that is alike in a column, such as a person, one row counts.
+        groups = None if row_groups is None else row_groups[kept]
+        once = np.ones(kept.sum(), dtype=bool) if groups is None else ~pd.Series(groups).duplicated().to_numpy()
+        copies = self._copies({own.name: read[own.name][once] for own in useful}) if self.distinct else {}
         self.columns_ = tuple(column for column in useful if column.name not in copies)
         if not self.columns_:
             raise ValueError(
@@ -210,10 +213,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         y = None if y is None else np.asarray(y)[kept]
         if y is not None and y.ndim == 1:
-            alone = telling({column.name: read[column.name] for column in self.columns_}, y)
+            alone = telling({column.name: read[column.name][once] for column in self.columns_}, y[once])
             self._say(*map(TELLS.format, alone))
-        self._choose_curves(read, y, None if row_groups is None else row_groups[kept])
-        if row_groups is None:
+        self._choose_curves(read, y, groups)
+        if 2 * once.sum() > once.size:
             self._say(*(column.hint for column in columns if column.name in read))
         return self
 
@@ -269,7 +272,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         self.dates_[name] = form.form
         ends = ", ".join(part.removeprefix(f"{name}.") for part in parts)
-        self._say(f"Column {name!r} is a date and becomes {ends}." * (kind == "date"), form.sentence(name))
+        what = "a time of day" if ends == "hour" else "a date"
+        self._say(f"Column {name!r} is {what} and becomes {ends}." * (kind == "date"), form.sentence(name))
         whence: dict[str, Any] = {"part_of" if kind == "date" else "split_from": name}
         words = partial(WordColumn, single=kind == "answers")
         for part, cells in parts.items():
@@ -514,7 +518,8 @@ def _form_of(known: pd.Series, form: str, order: str, notes: list[str]) -> str:
     other = date_format(known, order) if lost or (order != "auto" and form.startswith("%")) else None
     if other is None or other.form == form or dates_of(known, other.form).isna().sum() > lost:
         return form
-    notes.append(f"Column {known.name!r}: dates in another format than in training ({known.iloc[0]}).")
+    first = known[dates_of(known, other.form).notna()].iloc[0]
+    notes.append(f"Column {known.name!r}: dates in another format than in training ({first}).")
     return other.form
 
 

@@ -45,6 +45,8 @@ KINDS = ("number", "word", "yes_no", "date", "pair", "answers", "text", "ignored
 _CLASSES = 50
 _FEW = 12
 _TEXT_WORDS = 3
+# A number with a unit, and the maximum number of units of a column of measurements.
+_MEASURED, _MOST_UNITS = re.compile(r"[-+]?\d[\d.,]* *((?:°|[^\W\d_])[^\d]{0,8})"), 6
 _STAND_IN = re.compile(r"-9{2,}|9{3,}")
 _IDENTIFIER = re.compile(
     r"(^|[\W_])(id|uid|uuid|guid|key|index|nr|no|row|rownum|serial)$|(?-i:[a-z]I[dD]$)", re.I
@@ -296,7 +298,9 @@ def _of_written_numbers(column: Column, known: pd.Series) -> Column | None:
         return None
     numbers = numbers_of(likely, read)
     kept = ~np.isnan(numbers)
-    note = read.sentence(str(likely[kept].iloc[0]))
+    # A cell with its convention is the better example.
+    odd = likely[kept & ~likely.astype(str).str.fullmatch(r"[-+.,\d]*").to_numpy(bool)]
+    note = read.sentence(str((odd if len(odd) else likely[kept]).iloc[0]))
     if read.habits or read.unit in ("K", "M", "B"):
         note += f" {_option(column, '--words')} reads each as a word."
     stray = likely[~kept & (likely != read.missing)].map(str)
@@ -376,9 +380,7 @@ def _of_words(column: Column, known: pd.Series) -> Column:
     words = list(map(str, known))
     if (m > n / 2 or m > MOST_LEVELS) and n >= 20:
         if np.mean([len(word.split()) for word in some(words)]) >= _TEXT_WORDS:
-            note = (
-                f"Texts; as texts, each of their most frequent words, at most {MOST_LEVELS:,}, is a feature."
-            )
+            note = f"Texts: each of their most frequent words, at most {MOST_LEVELS:,}, is a feature."
             return replace(column, kind="text", note=note)
         if m == n or (n >= 50 and m > 0.9 * n):
             return replace(column, note=_OWN.format("every" if m == n else "nearly every", "word"))
@@ -387,6 +389,11 @@ def _of_words(column: Column, known: pd.Series) -> Column:
     if merged:
         pairs = [f"{word!r} as {level!r}" for word, level in merged.items()]
         column = replace(column, note=f"Words that differ only in case are merged: {quoted(pairs)}.")
+    measured = {match[1]: word for word in some(words) if (match := _MEASURED.fullmatch(word))}
+    if m > _FEW and 1 < len(measured) <= _MOST_UNITS and all(map(_MEASURED.fullmatch, some(words))):
+        examples = " and ".join(map(repr, [*measured.values()][:2]))
+        note = f"Cells such as {examples} are categories: numbers need one unit."
+        column = replace(column, note=f"{column.note} {note}".strip())
     if perhaps := [word for word in PERHAPS if word in set(words)]:
         are = "is a word" if len(perhaps) == 1 else "are words"
         question = f"{quoted([repr(word) for word in perhaps])} {are} in column {column.name!r}."

@@ -88,7 +88,12 @@ def read_text(text: str, asked: Reading, name: str, notes: list[str], within: Li
     if asked.lines == "fitting":
         body = _fitting(body, delimiter, len(columns), notes)
     decimal = asked.decimal if asked.decimal != "auto" else _decimal(rows[begin:], delimiter)
-    table = _without_sums(_parsed(body, delimiter, len(columns), name).set_axis(columns, axis=1), notes)
+    table = _parsed(body, delimiter, len(columns), name).set_axis(columns, axis=1)
+    if header and (again := table.eq(columns).all(axis=1)).any():
+        lines, were = counted(int(again.sum()), "line"), "was" if again.sum() == 1 else "were"
+        notes.append(f"{lines} that repeated the header {were} dropped.")
+        table = table[~again].reset_index(drop=True)
+    table = _without_sums(table, notes)
     sign = next(word for word, sign in DELIMITERS.items() if sign == delimiter)
     reading = replace(asked, delimiter=sign, header="yes" if header else "no", decimal=decimal)
     return Source(reading, table, notes=tuple(notes))

@@ -234,6 +234,8 @@ def test_an_empty_fit_says_what_would_leave_it():
     assert f"below {limit:.3g}" in why(lambda_sparse=2.0 * limit)
     assert "with a lower objective" in why(lambda_sparse=0.5 * limit)
     assert "λ_p below" in why(lambda_p=100.0)
+    # Below the largest λ_p, a small λ suffices, although no bound proves it.
+    assert "Decrease λ, or" in why(lambda_sparse=1.0, lambda_p=3.3)
     assert "local minimum" in why_empty(Problem.build(X, y, penalty="l1", rank=3, lambda_sparse=9.0), empty)
     nothing = Problem.build(X, 0.0 * y, rank=3)
     assert why_empty(nothing, linear_fit(nothing)) is None

@@ -149,6 +149,11 @@ def test_what_no_cell_proves_is_asked():
     assert notation("1.037", "2.500", usual="comma").question("x")[1] == "decimal=point"
     for clear in (("1,037.5", "2,500"), ("$1,037", "$2,500"), ("1037", "2500")):
         assert not notation(*clear).ambiguous
+    # Thousands beside 538: certain of money, a question otherwise.
+    money = notation("4.949 €", "538 €")
+    assert (money.decimal, money.ambiguous) == ("comma", "")
+    assert notation("4.949", "538").ambiguous == "4.949"
+    assert notation("3", "1½", "2") is None
 
 
 # ------------------------------------------------------------------------------------------------- words
@@ -159,6 +164,8 @@ def test_blanks_at_the_ends_of_words_go_and_capitals_are_one_word():
     assert words.tolist()[:3] == ["Yes", "Yes", "a b"]
     assert words.isna().tolist() == [False] * 3 + [True] * 2
     assert in_one_case(["yes", "Yes", "Yes", "YES", "No"]) == {"yes": "Yes", "YES": "Yes"}
+    # Genotypes and a gene of two species.
+    assert in_one_case(["AA", "Aa", "aa", "PAX6", "Pax6"] * 9) == {}
     # Two vowels, and a word misspelt once.
     assert in_one_case(["hId", "hid"] * 9 + ["hYd"] * 10 + ["hyd"]) == {"hyd": "hYd"}
 
@@ -253,7 +260,7 @@ def test_day_or_month_is_told_by_the_cells_or_asked():
     read = date_format(both)
     assert read.ambiguous
     assert read.question("when") == (
-        "Column 'when' is read with the month first; no number in it is above 12.",
+        "Column 'when' is read with the month first; neither day nor month is above 12.",
         "dates=day",
     )
     for order, month in (("day", 7), ("month", 2)):

@@ -58,6 +58,20 @@ def test_columns_that_say_the_same_are_left_out(table):
     assert "months" in [column.name for column in TableEncoder(numbers="line").fit(gaps).columns_]
 
 
+def test_measurements_of_a_person_are_no_copies(rng):
+    person = np.repeat(np.arange(40), 12)
+    labs = pd.DataFrame({name: rng.normal(size=40).round(3)[person] for name in ("a", "b")})
+    table = labs.assign(who=np.char.add("p", person.astype(str)), y=labs["b"] + rng.normal(size=480))
+    encoder = encode(source_of(table), recipe_of(table, group="who")).encoder
+    assert {"a", "b"} < {column.name for column in encoder.columns_}
+    assert not any("alone determines" in sentence for sentence in encoder.sentences_)
+    # A group is suggested, also if two rows are equal.
+    twice = pd.concat([table, table[:1]], ignore_index=True)
+    encoder = encode(source_of(twice), recipe_of(twice)).encoder
+    assert {"a", "b"} < {column.name for column in encoder.columns_}
+    assert "`--group who`" in encoder.sentences_[-1]
+
+
 def test_equal_rows_stay_together(table):
     twice = pd.concat([table, table[:5]], ignore_index=True)
     groups = row_groups(source_of(twice), recipe_of(twice))

@@ -72,6 +72,7 @@ TABLE = "plot,water,soil\n" + "".join(f"{i},{i / 4},{['sandy', 'clay'][i % 2]}\n
         ("Report;;\n;;\n" + TABLE.replace(",", ";"), "1 line above the table was dropped ('Report')."),
         ("Report,,\nMay 2020,,\n\n" + TABLE, "2 lines above the table were dropped"),
         ("# station 17\n# a b\n" + TABLE, "2 lines of comments at the beginning were dropped."),
+        (TABLE.replace("0,0.0,", "plot,water,soil\n0,0.0,"), "1 line that repeated the header was dropped."),
         (TABLE.replace("soil\n", "soil\n[id],[mm],\n"), "units below the header was dropped: [id], [mm]."),
         (TABLE.replace("soil\n", "soil\n#,mm,\n").replace("#", "id"), "units below the header was dropped"),
         (TABLE + "Sum,190,\n", "1 line at the end was dropped ('Sum' …)."),

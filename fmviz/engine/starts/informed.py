@@ -168,5 +168,7 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
     least = zero_threshold(replace(problem, penalty=get_penalty("l2"), lambda_p=0.0), limit.linear).lower
     if least == 0.0:
         return "No interaction is left: P = 0, and no pair of features lowers the loss of the linear fit."
+    if problem.lambda_p < least:
+        return f"No interaction is left: P = 0 at {at}. Decrease λ, or increase the scale of the start."
     way = f"for every λ. Choose λ_p below {typeset(least)} to leave it."
     return f"No interaction is left: P = 0 at {at}, {way}"

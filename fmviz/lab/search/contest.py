@@ -121,7 +121,7 @@ class Contest:
         rows, n = [], len(self.good["mean"])
         parts = f"in {self.folds} folds" if self.folds > 1 else "in a held-out part"
         group, groups = self.run.dataset.group, self.row_groups
-        of = f" of {len(np.unique(groups)):,} {group}" if group and groups is not None else ""
+        of = f" of {len(np.unique(groups)):,} groups by {group}" if group and groups is not None else ""
         for name, good in self.good.items():
             value, error = good.mean(), standard_error(good, self.row_groups)
             if metric.name == "rmse":
@@ -141,6 +141,9 @@ class Contest:
         """Return the outcome as a sentence."""
         labels, near = self.labels, self.sparsest
         words = f"Of {len(self.good)} candidates, the predictions of {labels[self.best]} are best."
+        if self.behind("pairs") < 0.0:
+            words += " Sparse pairs, whose strengths were chosen on these rows, are not ahead by two standard "
+            words += "errors."
         if near != self.best:
             words += f" Those of {labels[near]} are as good within one standard error"
             words += ", and are used." if near == chosen else "."
