@@ -78,7 +78,8 @@ def without(values: pd.Series, words: Sequence[str]) -> pd.Series:
 def in_one_case(words: Collection[str]) -> dict[str, str]:
     """Map words to the most frequent spelling that differs only in case.
 
-    Frequent spellings that can be codes, such as hid and hId, Aa and aa, or Pax6 and PAX6, are different words.
+    Frequent spellings that can be codes, such as hid and hId, Aa and aa, or Pax6 and PAX6, are different
+    words.
     """
     counts = Counter(words)
     # The last one, the most frequent, remains.
@@ -116,7 +117,7 @@ def quoted(words: Collection[str], most: int = 4) -> str:
 # ----------------------------------------------------------------------------------------------- numbers
 
 # Words that are too short to tell from codes.
-_SHORT_WORDS = {"yes", "no", "ja", "si", "sí", "ne", "da", "on", "y", "n", "m", "f", "w", "t", "j", "na", "ok", "x"}
+_SHORT_WORDS = frozenset("da f j ja m n na ne no ok on si sí t w x y yes".split())
 # Another spelling of at most this share of the rows of a word is a mistake.
 _TYPOS = 0.1
 _GROUP = r"[\s'’]"

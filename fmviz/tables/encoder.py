@@ -203,7 +203,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         useful = [column for column in learned if column is not None]
         # Of a group that is alike in a column, such as a person, one row counts.
         groups = None if row_groups is None else row_groups[kept]
-        once = np.ones(kept.sum(), dtype=bool) if groups is None else ~pd.Series(groups).duplicated().to_numpy()
+        once = (
+            np.ones(kept.sum(), dtype=bool) if groups is None else ~pd.Series(groups).duplicated().to_numpy()
+        )
         copies = self._copies({own.name: read[own.name][once] for own in useful}) if self.distinct else {}
         self.columns_ = tuple(column for column in useful if column.name not in copies)
         if not self.columns_:

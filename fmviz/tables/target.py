@@ -219,12 +219,12 @@ class TargetEncoding:
         learned = reader.learn(np.log(known) if logarithm else known, "standard")
         if learned is None:
             raise ValueError(f"The target {name!r} is the same in all rows; choose another one.")
-        whole = (known == np.round(known)).all() and not logarithm
-        if whole and len(words) <= _FEW:
+        integral = (known == np.round(known)).all() and not logarithm
+        if integral and len(words) <= _FEW:
             notes.append(
                 f"The target {name!r} has {len(words)} distinct integers; `--task class` predicts classes."
             )
-        if whole and known.min() == 0.0 and known.mean() <= _SMALL and known.skew() > 0.0:
+        if integral and known.min() == 0.0 and known.mean() <= _SMALL and known.skew() > 0.0:
             notes.append(f"The target {name!r} may be a count; `--loss poisson` models counts.")
         return cls(
             name,

@@ -142,7 +142,9 @@ class Contest:
         labels, near = self.labels, self.sparsest
         words = f"Of {len(self.good)} candidates, the predictions of {labels[self.best]} are best."
         if self.behind("pairs") < 0.0:
-            words += " Sparse pairs, whose strengths were chosen on these rows, are not ahead by two standard "
+            words += (
+                " Sparse pairs, whose strengths were chosen on these rows, are not ahead by two standard "
+            )
             words += "errors."
         if near != self.best:
             words += f" Those of {labels[near]} are as good within one standard error"
