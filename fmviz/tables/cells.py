@@ -96,7 +96,7 @@ def _one_case(word: str) -> bool:
     """Return whether a word of letters is entirely in capitals, or has them at most at the beginning."""
     usual = word in (word.lower(), word.upper(), word.capitalize(), word.title())
     letters = len(word) > 2 and not any(map(str.isdecimal, word))
-    return usual and (letters or word.casefold() in _SHORT_WORDS)
+    return usual and (letters or _SHORT_WORDS.fullmatch(word.casefold()) is not None)
 
 
 def some(words: Sequence[str], most: int = 500) -> list[str]:
@@ -117,7 +117,7 @@ def quoted(words: Collection[str], most: int = 4) -> str:
 # ----------------------------------------------------------------------------------------------- numbers
 
 # Words that are too short to tell from codes.
-_SHORT_WORDS = frozenset("da f j ja m n na ne no ok on si sí t w x y yes".split())
+_SHORT_WORDS = re.compile(r"[fjmntwxy]|da|ja|na|ne|no|ok|on|s[ií]")
 # Another spelling of at most this share of the rows of a word is a mistake.
 _TYPOS = 0.1
 _GROUP = r"[\s'’]"
