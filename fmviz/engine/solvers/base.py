@@ -148,11 +148,11 @@ class Solver(Named):
         """
 
     def clock(self) -> float:
-        """Return the CPU time of the calling thread in seconds, used to time solvers.
+        """Return the CPU time of the calling thread and of those of the mapper, used to time solvers.
 
         Waiting for other threads, as in a server, does not count.
         """
-        return time.thread_time()
+        return time.thread_time() + self.problem.mapper.seconds
 
     def why_not(self, problem: Formulation) -> WhyNot | None:
         """Return the mathematical reason why this solver does not support a problem, or None."""

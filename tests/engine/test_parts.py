@@ -1,0 +1,154 @@
+"""Sums over blocks of rows: equal to those over all rows, and to the bit for any number of threads."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fmviz.engine import design as designs
+from fmviz.engine.certificates.stationarity import certify
+from fmviz.engine.fit import Budget, Fit
+from fmviz.engine.problem import Problem, predictions
+from fmviz.engine.target import Target
+from fmviz.engine.threads import Threads
+
+N, D = 90, 7
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 11 rows."""
+    monkeypatch.setattr(designs, "_BLOCK_ROWS", 11)
+
+
+def data(storage="dense"):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    if storage != "dense":
+        X[rng.random((N, D)) < 0.6] = 0.0
+        X = sp.csr_array(X if storage == "sparse" else 1.0 * (X != 0.0))
+    y = rng.normal(size=N)
+    targets = {
+        "squared": y,
+        "huber": y,
+        "logistic": np.sign(y),
+        "poisson": rng.poisson(2.0, N).astype(float),
+        "classes": Target.of_labels(rng.integers(3, size=N)),
+        "outputs": np.column_stack([y, -y]),
+    }
+    return X, targets, rng.uniform(0.5, 2.0, N)
+
+
+def build(storage="dense", target="squared", weighted=False, **settings):
+    X, targets, weights = data(storage)
+    loss = {"classes": "logistic", "outputs": "squared"}.get(target, target)
+    about = {"loss": loss, "rank": 3, "lambda_p": 0.01, "lambda_w": 0.01, "lambda_sparse": 1e-3, **settings}
+    return Problem.build(X, targets[target], sample_weight=weights if weighted else None, **about)
+
+
+def numbers(problem):
+    """Return everything that solvers and certificates ask of the rows, flat."""
+    here = problem.start(0.5, np.random.default_rng(1))
+    totals = [problem.risk(here), problem.predict(here), certify(problem, here)]
+    for machine, at in zip(problem.machines, problem.split(here), strict=True):
+        sums = machine.evaluated(at)
+        totals += [machine.objective(at), sums.risk, *sums.gradient, *sums.linear_curvature]
+        if machine.model.certificate == "stationarity":
+            totals.append(sums.curvature)
+    return np.concatenate([np.ravel(part) for part in totals])
+
+
+CASES = [
+    ("dense", "squared", True, {}),
+    ("dense", "poisson", False, {}),
+    ("dense", "classes", True, {}),
+    ("dense", "outputs", False, {}),
+    ("sparse", "huber", True, {}),
+    ("binary", "logistic", False, {}),
+    ("sparse", "squared", False, {"model": "hofm", "penalty": "l1"}),
+    ("dense", "squared", True, {"model": "hofm", "penalty": "l1"}),
+    ("sparse", "logistic", True, {"model": "lifted", "penalty": "l2"}),
+    ("dense", "squared", False, {"model": "qr", "penalty": "l1"}),
+]
+
+
+@pytest.mark.parametrize(("storage", "target", "weighted", "settings"), CASES)
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_sums_over_blocks_are_those_over_all_rows(storage, target, weighted, settings, by_rows, monkeypatch):
+    if by_rows:
+        monkeypatch.setattr(designs, "_MOST_NUMBERS", 0)
+    whole = numbers(build(storage, target, weighted, **settings))
+    monkeypatch.setattr(designs, "_BLOCK_ROWS", 11)
+    problem = build(storage, target, weighted, **settings)
+    assert [block.design.n_samples for block in problem.row_blocks] == [11, 11, 11, 12] * 2
+    in_turn = numbers(problem)
+    np.testing.assert_allclose(in_turn, whole, rtol=1e-10, atol=1e-12)
+    for n_jobs in (2, 3):
+        assert np.array_equal(numbers(replace(problem, mapper=Threads(n_jobs))), in_turn)
+
+
+SOLVERS = [
+    *(("pgd", "ti"), ("apgd", "ti"), ("nmapgd", "cs"), ("lbfgs", "l2"), ("subgd", "omega_star")),
+    *(("cd", "l2"), ("pcd", "ti"), ("pbcd", "cs"), ("psgd", "l1"), ("mb_psgd", "ti"), ("katyusha", "l1")),
+]
+
+
+@pytest.mark.parametrize(("solver", "penalty"), SOLVERS)
+@pytest.mark.usefixtures("small_blocks")
+def test_fits_do_not_depend_on_the_number_of_threads(solver, penalty):
+    def fit(n_jobs):
+        problem = build("sparse", "classes", True, penalty=penalty, mapper=Threads(n_jobs))
+        budget = Budget(epochs=6, tol=0.0, report_every=2)
+        return [*Fit.of(problem, solver, budget, init_scale=0.1, rng=np.random.default_rng(2)).epochs()]
+
+    alone = fit(1)
+    for n_jobs in (2, 3):
+        for one, other in zip(alone, fit(n_jobs), strict=True):
+            assert one.objective == other.objective
+            assert one.certificate == pytest.approx(other.certificate, rel=0, abs=0, nan_ok=True)
+            for name, array in one.parameters.items():
+                assert np.array_equal(array, other.parameters[name]), name
+
+
+def test_blocks_follow_from_the_number_of_rows_alone():
+    sizes = {19_999: 1, 20_000: 2, 39_999: 2, 40_000: 4, 159_999: 8, 160_000: 16, 1_000_000: 16}
+    for n, count in sizes.items():
+        for X in (np.ones((n, 1)), sp.csr_array(np.ones((n, 1)))):
+            assert len(designs.Design(X).row_blocks) == count
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_blocks_of_a_dense_design_share_its_memory():
+    X, _, _ = data()
+    design = designs.Design(X)
+    for block in design.row_blocks:
+        assert np.shares_memory(block.matrix, design.matrix)
+        assert np.shares_memory(block.rows.data, design.rows.data)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_predictions_run_in_threads_with_the_error_handling_of_the_caller():
+    names = set()
+
+    class Noted(Threads):
+        def __call__(self, function, items):
+            def noted(item):
+                names.add(threading.current_thread().name)
+                return function(item)
+
+            return super().__call__(noted, items)
+
+    problem, mapper = build(), Noted(2)
+    here = problem.start(1e200, np.random.default_rng(0))
+    # Warnings are errors in the tests.
+    with np.errstate(over="ignore", invalid="ignore"):
+        f = predictions(problem.model, problem.design, here, mapper)
+    assert f.shape == (N,)
+    assert not np.isfinite(f).all()
+    assert names
+    assert all(name.startswith("fmviz-rows") for name in names)
+    assert mapper.seconds > 0.0
