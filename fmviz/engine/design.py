@@ -452,6 +452,12 @@ class _RowBlock(Design):
         part = X.data[begin:end], X.indices[begin:end], indptr
         return type(X)(part, shape=(indptr.size - 1, X.shape[1]))
 
+    def power(self, exponent: int) -> Any:
+        if self.storage is DENSE and self.nnz > _KEPT_POWERS:
+            # In tiles: writing and reading raised rows would take longer than computing them.
+            return Widened(self.matrix.T, exponent)
+        return super().power(exponent)
+
     def is_read_by_rows(self, width: int) -> bool:
         # The same kernels as for all rows.
         return self.storage is not DENSE and self._n_all * width > _MOST_NUMBERS
