@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import contextvars
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from .errors import whole_number
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def count_cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(eq=False)
@@ -29,6 +37,19 @@ class Threads:
 
     n_jobs: int = 1
     seconds: float = 0.0
+
+    @classmethod
+    def of(cls, n_jobs: int | None) -> Threads:
+        """Return a mapper by a number as in scikit-learn: None is 1, -1 one thread per core, -2 one less, ….
+
+        Raises
+        ------
+        ValueError
+            If it is 0 or not a whole number.
+        """
+        if (n := whole_number("n_jobs", 1 if n_jobs is None else n_jobs)) == 0:
+            raise ValueError("n_jobs = 0 leaves no thread; use a number from 1, or -1 for one per core.")
+        return cls(n if n > 0 else max(1, count_cores() + 1 + n))
 
     def __call__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Yield the results for all items, in their order."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import fmviz
 from fmviz.engine import design as designs
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.problem import Problem, predictions
 from fmviz.engine.target import Target
-from fmviz.engine.threads import Threads
+from fmviz.engine.threads import Threads, count_cores
 
 N, D = 90, 7
 
@@ -152,3 +154,26 @@ def test_predictions_run_in_threads_with_the_error_handling_of_the_caller():
     assert names
     assert all(name.startswith("fmviz-rows") for name in names)
     assert mapper.seconds > 0.0
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_estimators_run_in_threads(monkeypatch):
+    X, targets, weights = data("sparse")
+    used = []
+    monkeypatch.setattr(
+        "fmviz.engine.threads.ThreadPoolExecutor",
+        lambda n, name: used.append(n) or ThreadPoolExecutor(n, name),
+    )
+
+    def f(n_jobs):
+        machine = fmviz.FactorizationMachineRegressor(3, solver="apgd", random_state=0, n_jobs=n_jobs)
+        return machine.fit(X, targets["squared"], weights).predict(X)
+
+    alone = f(None)
+    assert not used
+    assert np.array_equal(f(3), alone)
+    assert set(used) == {3}
+    with pytest.raises(ValueError, match="n_jobs = 0 leaves no thread"):
+        f(0)
+    cores = count_cores()
+    assert [Threads.of(n).n_jobs for n in (None, -1, -cores - 5)] == [1, cores, 1]
