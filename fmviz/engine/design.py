@@ -340,6 +340,24 @@ class Design:
         )
 
     @cached_property
+    def fields(self) -> list[int]:
+        """The first columns of the fields of a sparse X, and d.
+
+        A field is a range of columns of which every row has at most one, such as the levels of a category.
+        """
+        X, preceding = self.by_rows, np.full(self.n_features, -1)
+        inner = np.ones(self.nnz + 1, dtype=bool)
+        inner[X.indptr] = False
+        # The column before, in the same row.
+        at = np.flatnonzero(inner[:-1])
+        np.maximum.at(preceding, X.indices[at], X.indices[at - 1])
+        begins = [0]
+        for j, column in enumerate(preceding.tolist()):
+            if column >= begins[-1]:
+                begins.append(j)
+        return [*begins, self.n_features]
+
+    @cached_property
     def longest_row(self) -> int:
         """The largest number of stored entries in a row."""
         return int(np.diff(self.rows.indptr).max())

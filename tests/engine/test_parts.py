@@ -177,3 +177,65 @@ def test_estimators_run_in_threads(monkeypatch):
         f(0)
     cores = count_cores()
     assert [Threads.of(n).n_jobs for n in (None, -1, -cores - 5)] == [1, cores, 1]
+
+
+def one_hot(levels=(9, 6, 4)):
+    """Return a one-hot X with a field for each number of levels, and a binary last column."""
+    rng = np.random.default_rng(3)
+    fields = [np.eye(m)[rng.integers(m, size=N)] for m in levels]
+    return sp.csr_array(np.hstack([*fields, rng.integers(2, size=(N, 1))]))
+
+
+def test_fields_are_ranges_of_columns_without_a_common_row():
+    assert designs.Design(one_hot()).fields == [0, 9, 15, 19, 20]
+    assert designs.Design(sp.csr_array(np.eye(4))).fields == [0, 4]
+    assert designs.Design(sp.csr_array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 1.0]])).fields == [
+        0,
+        1,
+        2,
+        3,
+    ]
+
+
+SWEEPS = [
+    *(("cd", "l2", "squared", {}), ("pcd", "l1", "logistic", {}), ("pcd", "mcp", "huber", {})),
+    *(("pcd", "elastic_net", "poisson", {}), ("pcd", "l1", "outputs", {"fit_linear": False})),
+    *(("pbcd", "cs", "squared", {}), ("pcd", "ti", "squared", {})),
+]
+
+
+@pytest.mark.parametrize(("solver", "penalty", "target", "settings"), SWEEPS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sweeps_over_fields_do_not_depend_on_threads(
+    solver, penalty, target, settings, weighted, monkeypatch
+):
+    monkeypatch.setattr("fmviz.engine.solvers._sweeping._MANY_ROWS", 50)
+    _, targets, weights = data()
+    X = one_hot()
+
+    def fit(n_jobs, lambda_sparse):
+        problem = Problem.build(
+            X,
+            targets[target],
+            loss={"outputs": "squared"}.get(target, target),
+            penalty=penalty,
+            rank=3,
+            lambda_p=1e-3,
+            lambda_sparse=lambda_sparse,
+            sample_weight=weights if weighted else None,
+            mapper=Threads(n_jobs),
+            **settings,
+        )
+        end = Fit.of(
+            problem, solver, Budget(epochs=5, tol=0.0), init_scale=0.3, rng=np.random.default_rng(2)
+        ).end()
+        return end.parameters, problem.mapper
+
+    # Strong ones leave columns of P with one entry, or none.
+    for lambda_sparse in (1e-4, 3e-2, 0.2):
+        alone, _ = fit(1, lambda_sparse)
+        for n_jobs in (2, 3):
+            parameters, mapper = fit(n_jobs, lambda_sparse)
+            assert all(np.array_equal(alone[name], array) for name, array in parameters.items())
+            # PBCD and TI sweep over w only in threads.
+            assert mapper.seconds > 0.0
