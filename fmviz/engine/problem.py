@@ -452,8 +452,8 @@ class Evaluation:
         """Return the evaluation with another loss, with the same predictions."""
         self.totals("risk")
         other = Evaluation(replace(self.problem, loss=loss), self.parameters)
-        for its, own in zip(other._each, self._each, strict=True):
-            its.forward = own.forward
+        for new, old in zip(other._each, self._each, strict=True):
+            new.forward = old.forward
         return other
 
     @property

@@ -235,8 +235,10 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
         "float32" stores X in single precision: half the memory, and faster sweeps of CD and PCD over a large
         dense X. Everything else is computed in double precision, on the rounded X, in `fit` and in `predict`.
     n_jobs : int, optional
-        The number of threads, -1 for one per core; by default 1. It changes no result. Sums over 20,000 rows
-        or more run in threads: the steps of APGD, PGD, nmAPGD and L-BFGS, certificates and predictions.
+        The number of threads, -1 for one per core; by default 1. It changes no result. From 20,000 rows on,
+        sums over rows run in threads: the steps of APGD, PGD, nmAPGD and L-BFGS, certificates and
+        predictions. From 200,000 rows of one-hot columns on, so do sweeps of CD and of PCD with ℓ₁, elastic
+        net or MCP.
 
     Attributes
     ----------

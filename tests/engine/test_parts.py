@@ -13,8 +13,10 @@ import scipy.sparse as sp
 import fmviz
 from fmviz.engine import design as designs
 from fmviz.engine.certificates.stationarity import certify
+from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.problem import Problem, predictions
+from fmviz.engine.solvers import SOLVERS
 from fmviz.engine.target import Target
 from fmviz.engine.threads import Threads, count_cores
 
@@ -83,23 +85,23 @@ CASES = [
 def test_sums_over_blocks_are_those_over_all_rows(storage, target, weighted, settings, by_rows, monkeypatch):
     if by_rows:
         monkeypatch.setattr(designs, "_MOST_NUMBERS", 0)
-    whole = numbers(build(storage, target, weighted, **settings))
+    together = numbers(build(storage, target, weighted, **settings))
     monkeypatch.setattr(designs, "_BLOCK_ROWS", 11)
     problem = build(storage, target, weighted, **settings)
     assert [block.design.n_samples for block in problem.row_blocks] == [11, 11, 11, 12] * 2
     in_turn = numbers(problem)
-    np.testing.assert_allclose(in_turn, whole, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(in_turn, together, rtol=1e-10, atol=1e-12)
     for n_jobs in (2, 3):
         assert np.array_equal(numbers(replace(problem, mapper=Threads(n_jobs))), in_turn)
 
 
-SOLVERS = [
+FITS = [
     *(("pgd", "ti"), ("apgd", "ti"), ("nmapgd", "cs"), ("lbfgs", "l2"), ("subgd", "omega_star")),
     *(("cd", "l2"), ("pcd", "ti"), ("pbcd", "cs"), ("psgd", "l1"), ("mb_psgd", "ti"), ("katyusha", "l1")),
 ]
 
 
-@pytest.mark.parametrize(("solver", "penalty"), SOLVERS)
+@pytest.mark.parametrize(("solver", "penalty"), FITS)
 @pytest.mark.usefixtures("small_blocks")
 def test_fits_do_not_depend_on_the_number_of_threads(solver, penalty):
     def fit(n_jobs):
@@ -109,10 +111,10 @@ def test_fits_do_not_depend_on_the_number_of_threads(solver, penalty):
 
     alone = fit(1)
     for n_jobs in (2, 3):
-        for one, other in zip(alone, fit(n_jobs), strict=True):
-            assert one.objective == other.objective
-            assert one.certificate == pytest.approx(other.certificate, rel=0, abs=0, nan_ok=True)
-            for name, array in one.parameters.items():
+        for snapshot, other in zip(alone, fit(n_jobs), strict=True):
+            assert snapshot.objective == other.objective
+            assert snapshot.certificate == pytest.approx(other.certificate, rel=0, abs=0, nan_ok=True)
+            for name, array in snapshot.parameters.items():
                 assert np.array_equal(array, other.parameters[name]), name
 
 
@@ -231,11 +233,26 @@ def test_sweeps_over_fields_do_not_depend_on_threads(
         ).end()
         return end.parameters, problem.mapper
 
-    # Strong ones leave columns of P with one entry, or none.
+    # The strongest leave columns of P with a single entry, or none.
     for lambda_sparse in (1e-4, 3e-2, 0.2):
         alone, _ = fit(1, lambda_sparse)
         for n_jobs in (2, 3):
             parameters, mapper = fit(n_jobs, lambda_sparse)
             assert all(np.array_equal(alone[name], array) for name, array in parameters.items())
-            # PBCD and TI sweep over w only in threads.
+            # With PBCD and TI, only sweeps over w run in threads.
             assert mapper.seconds > 0.0
+
+
+def test_solvers_that_read_all_rows_refuse_rows_in_several_memories():
+    class Elsewhere(designs.Design):
+        in_memory = False
+
+    X, targets, _ = data()
+    design = Elsewhere(X)
+    for penalty, able in (("l1", {"pgd", "apgd", "nmapgd"}), ("l2", {"pgd", "apgd", "nmapgd", "lbfgs"})):
+        problem = Problem.build(design, targets["squared"], penalty=penalty, rank=2)
+        reasons = {name: why_not(problem, name) for name in SOLVERS}
+        assert {name for name, reason in reasons.items() if reason is None} == able
+        assert "not in one memory. Use APGD" in reasons["psgd"]
+        assert best_solver(problem) in able
+        assert why_not(build(penalty=penalty), "pcd" if penalty == "l1" else "cd") is None

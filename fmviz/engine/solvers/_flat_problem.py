@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from ..parameters import Parameters, slices_of
@@ -128,6 +130,8 @@ class Joint:
 
 class JointSolver(Solver):
     """Base class of solvers that iterate on the vector θ of all parameters."""
+
+    by_sums: ClassVar[bool] = True
 
     def prepare(self) -> None:
         self._joint = Joint(self.problem)

@@ -48,7 +48,13 @@ def mixed_is_best(problem: Problem) -> bool:
 
 
 class PCD(SweepingSolver):
-    """Proximal coordinate descent: exact minimization over one entry of P at a time ([A] Algorithm 1)."""
+    """Proximal coordinate descent: exact minimization over one entry of P at a time ([A] Algorithm 1).
+
+    Threads of the problem sweep in parallel over features without common rows, such as the levels of a
+    category, with the same result: for sparse X of many rows, second-order machines and separable penalties,
+    in the order "columns". Other sweeps are serial: for dense X, rows that are pairs, or only non-zero
+    entries.
+    """
 
     name: ClassVar[str] = "pcd"
     label: ClassVar[str] = "PCD"
