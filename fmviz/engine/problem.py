@@ -185,7 +185,7 @@ class Problem(Formulation):
     @property
     def row_blocks(self) -> tuple[Problem, ...]:
         """The problems of blocks of rows, whose empirical risks add up to that of all rows."""
-        return (self,) if len(self.design.row_blocks) == 1 else self._row_blocks
+        return self._row_blocks if self.model.by_row and len(self.design.row_blocks) > 1 else (self,)
 
     @cached_property
     def _row_blocks(self) -> tuple[Problem, ...]:
@@ -529,7 +529,8 @@ def predictions(
     model: Model, design: Design, parameters: Parameters, mapper: Threads = IN_TURN
 ) -> np.ndarray:
     """Return f for every row of a design, shape (N,) or (N, m), computed by its blocks of rows."""
-    each = [*mapper(partial(_scores, model, parameters), design.row_blocks)]
+    blocks = design.row_blocks if model.by_row else (design,)
+    each = [*mapper(partial(_scores, model, parameters), blocks)]
     return each[0] if len(each) == 1 else np.concatenate(each)
 
 

@@ -96,16 +96,19 @@ def test_sums_over_blocks_are_those_over_all_rows(storage, target, weighted, set
 
 
 FITS = [
-    *(("pgd", "ti"), ("apgd", "ti"), ("nmapgd", "cs"), ("lbfgs", "l2"), ("subgd", "omega_star")),
-    *(("cd", "l2"), ("pcd", "ti"), ("pbcd", "cs"), ("psgd", "l1"), ("mb_psgd", "ti"), ("katyusha", "l1")),
+    *(("pgd", "ti", "fm"), ("apgd", "ti", "fm"), ("nmapgd", "cs", "fm"), ("lbfgs", "l2", "fm")),
+    *(("cd", "l2", "fm"), ("pcd", "ti", "fm"), ("pbcd", "cs", "fm"), ("psgd", "l1", "fm")),
+    *(("mb_psgd", "ti", "fm"), ("katyusha", "l1", "fm"), ("subgd", "omega_star", "fm")),
+    *(("gcd", "l2", "convex_fm"), ("incremental_pgd", "l1", "qr"), ("pcd", "l1", "hofm")),
 ]
 
 
-@pytest.mark.parametrize(("solver", "penalty"), FITS)
+@pytest.mark.parametrize(("solver", "penalty", "model"), FITS)
 @pytest.mark.usefixtures("small_blocks")
-def test_fits_do_not_depend_on_the_number_of_threads(solver, penalty):
+def test_fits_do_not_depend_on_the_number_of_threads(solver, penalty, model):
     def fit(n_jobs):
-        problem = build("sparse", "classes", True, penalty=penalty, mapper=Threads(n_jobs))
+        about = {"penalty": penalty, "model": model, "lambda_sparse": 0.0 if model == "convex_fm" else 1e-3}
+        problem = build("sparse", "classes", True, **about, mapper=Threads(n_jobs))
         budget = Budget(epochs=6, tol=0.0, report_every=2)
         return [*Fit.of(problem, solver, budget, init_scale=0.1, rng=np.random.default_rng(2)).epochs()]
 
