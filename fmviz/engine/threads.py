@@ -25,7 +25,7 @@ def count_cores() -> int:
 class Threads:
     """A mapper over blocks of rows, as in `Problem`: `n_jobs` threads, or a plain loop for 1.
 
-    Any object may replace it that has `seconds` and can be called like this one.
+    Another object with the same attributes may replace it, for blocks that are not in this process.
 
     Attributes
     ----------

@@ -185,9 +185,9 @@ def test_estimators_run_in_threads(monkeypatch):
 
 
 def one_hot(levels=(9, 6, 4)):
-    """Return a one-hot X with a field for each number of levels, and a binary last column."""
+    """Return one-hot fields with these numbers of levels, the last of them empty, and a binary column."""
     rng = np.random.default_rng(3)
-    fields = [np.eye(m)[rng.integers(m, size=N)] for m in levels]
+    fields = [np.eye(m)[rng.integers(m - 1, size=N)] for m in levels]
     return sp.csr_array(np.hstack([*fields, rng.integers(2, size=(N, 1))]))
 
 
@@ -231,17 +231,16 @@ def test_sweeps_over_fields_do_not_depend_on_threads(
             mapper=Threads(n_jobs),
             **settings,
         )
-        end = Fit.of(
-            problem, solver, Budget(epochs=5, tol=0.0), init_scale=0.3, rng=np.random.default_rng(2)
-        ).end()
-        return end.parameters, problem.mapper
+        run = Fit.of(problem, solver, Budget(5, tol=0.0), init_scale=0.3, rng=np.random.default_rng(2))
+        return [snapshot.parameters for snapshot in run.epochs()], problem.mapper
 
     # The strongest leave columns of P with a single entry, or none.
     for lambda_sparse in (1e-4, 3e-2, 0.2):
         alone, _ = fit(1, lambda_sparse)
         for n_jobs in (2, 3):
-            parameters, mapper = fit(n_jobs, lambda_sparse)
-            assert all(np.array_equal(alone[name], array) for name, array in parameters.items())
+            epochs, mapper = fit(n_jobs, lambda_sparse)
+            for before, after in zip(alone, epochs, strict=True):
+                assert all(np.array_equal(before[name], array) for name, array in after.items())
             # With PBCD and TI, only sweeps over w run in threads.
             assert mapper.seconds > 0.0
 

@@ -110,7 +110,7 @@ _MANY_ROWS, _RANGES = 200_000, 4
 
 
 def column_ranges(problem: Problem) -> list[list[slice]]:
-    """Return lists of ranges of columns to sweep one after the other, () if threads save no time.
+    """Return lists of ranges of columns to sweep one after the other, no lists if threads save no time.
 
     The ranges of a list are parts of a field: they touch disjoint rows and can be swept in parallel, with the
     same result.
@@ -123,8 +123,10 @@ def column_ranges(problem: Problem) -> list[list[slice]]:
         first, last = starts[begin], starts[end]
         if last - first >= _MANY_ROWS:
             shares = np.linspace(first, last, _RANGES * n_threads + 1)
-            edges = np.unique(begin + np.searchsorted(starts[begin : end + 1], shares)).tolist()
-            lists.append([slice(*ends) for ends in pairwise(edges)])
+            edges = begin + np.searchsorted(starts[begin : end + 1], shares)
+            # Columns without entries may follow the last entry.
+            edges[-1] = end
+            lists.append([slice(*ends) for ends in pairwise(np.unique(edges).tolist())])
         elif len(lists[-1]) == 1:
             lists[-1] = [slice(lists[-1][0].start, end)]
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from functools import partial
 from typing import Any, ClassVar
 
@@ -230,9 +229,10 @@ class PCD(SweepingSolver):
                 begin, end = ranges[0].start, ranges[-1].stop
                 elsewhere = int(np.count_nonzero(column[:begin]) + np.count_nonzero(column[end:]))
                 each = ranges if elsewhere else [slice(begin, end)]
-                deque(problem.mapper(partial(sweep, s, elsewhere), each), 0)
+                list(problem.mapper(partial(sweep, s, elsewhere), each))
             change = max(change, float(np.abs(column - before).max()))
-        rounds.take((1, *2 * (relative_change((change, P)),)))
+        change = relative_change((change, P))
+        rounds.take((1, change, change))
 
     def _sweep_pairs(self, rounds: Rounds) -> None:
         rounds.take(
