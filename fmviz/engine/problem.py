@@ -197,10 +197,12 @@ class Problem(Formulation):
             blocks.append(replace(self, design=design, target=target, sample_weight=weights, n_all=n))
         return tuple(blocks)
 
-    @one_thread()
     def total(self, function: Callable[[Any], Any], blocks: Sequence[Any]) -> Any:
         """Return the sum of a function over blocks of rows, which may use the memory of the first term."""
-        return reduce(_added, self.mapper(function, blocks))
+        if len(blocks) == 1:
+            return function(blocks[0])
+        with one_thread():
+            return reduce(_added, self.mapper(function, blocks))
 
     @property
     def n_rows(self) -> int:
@@ -524,14 +526,14 @@ class _RowSums:
         return h, mu * (total / problem.n_rows)
 
 
-@one_thread()
 def predictions(
     model: Model, design: Design, parameters: Parameters, mapper: Threads = IN_TURN
 ) -> np.ndarray:
     """Return f for every row of a design, shape (N,) or (N, m), computed by its blocks of rows."""
-    blocks = design.row_blocks if model.by_row else (design,)
-    each = [*mapper(partial(_scores, model, parameters), blocks)]
-    return each[0] if len(each) == 1 else np.concatenate(each)
+    if not model.by_row or len(design.row_blocks) == 1:
+        return model.scores(design, parameters)
+    with one_thread():
+        return np.concatenate([*mapper(partial(_scores, model, parameters), design.row_blocks)])
 
 
 def _scores(model: Model, parameters: Parameters, design: Design) -> np.ndarray:
