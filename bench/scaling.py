@@ -5,20 +5,30 @@
 Dense data of 2,500 rows with d from 1,000 to 4,000, and sparse text-like data of fixed shape with increasing
 numbers of non-zero entries. The exponent is the slope of log time over log size; the exponent of the floor is
 listed for comparison, since exceeding a cache increases both.
+
+Epochs in two threads are compared by elapsed time to those in one, beside a control that needs little memory:
+cosines, which show how many threads the machine can run at that moment.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from timeit import timeit
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from .data import Data, planted, text
+from fmviz.engine.threads import Threads
+
+from .data import Data, ml100k_like, one_hot, planted, text
 from .epochs import started
 from .ours import alive
 from .report import alone, at_most, pick
-from .timing import floor_lap, in_turns
+from .timing import Lap, floor_lap, in_turns, median_ratio
 
+IN_THREADS = (("ti", "apgd"), ("l2", "cd"), ("l1", "pcd"))
 SWEEPS = (("ti", "pcd"), ("l1", "pcd"), ("cs", "pbcd"), ("l21", "pbcd"))
 
 
@@ -53,6 +63,26 @@ def grown(kind: str, sets: list[Data], sizes: list[int], rounds: int) -> list[di
     return rows
 
 
+def in_threads(n: int, rounds: int) -> list[dict[str, Any]]:
+    """Compare two threads to one on one-hot data with four fields."""
+    users = ml100k_like(n, n // 20, n // 40)
+    data = replace(users, X=sp.hstack([users.X, one_hot(n, 500, 50, np.random.default_rng(1))[0]], "csr"))
+    rows, angles = [], [np.linspace(0.0, 1.0, 100_000)] * 100
+    for regularizer, solver in IN_THREADS:
+        laps: dict[str, Lap] = {}
+        for count in (1, 2):
+            mapper = Threads(count)
+            epochs, _, _ = started(data.problem(regularizer, mapper=mapper), data, solver)
+            control = partial(lambda mapper: [*mapper(np.cos, angles)], mapper)
+            laps |= {f"epoch {count}": partial(timeit, epochs.advance, number=1)}
+            laps |= {f"control {count}": partial(timeit, control, number=1)}
+        times = in_turns(laps, rounds)
+        ratios = {name: median_ratio(times[f"{name} 1"], times[f"{name} 2"]) for name in ("epoch", "control")}
+        name = "one-hot {:,} × {:,}".format(*data.X.shape)
+        rows.append({"data": name, "regularizer": regularizer, "solver": solver, **ratios})
+    return rows
+
+
 def run(quick: bool) -> dict[str, Any]:
     """Measure."""
     rounds = 3 if quick else 7
@@ -60,7 +90,8 @@ def run(quick: bool) -> dict[str, Any]:
     dense = [planted(2_500, d, d // 100, 0) for d in widths]
     rows = grown("d", dense, list(widths), rounds)
     sparse = [text(per_row=n) for n in ((15, 30) if quick else (15, 30, 60, 120, 240))]
-    return {"rows": rows + grown("nnz", sparse, [int(data.X.nnz) for data in sparse], rounds)}
+    rows += grown("nnz", sparse, [int(data.X.nnz) for data in sparse], rounds)
+    return {"rows": rows, "threads": in_threads(200_000 if quick else 1_000_000, rounds)}
 
 
 def markdown(result: dict[str, Any]) -> str:
@@ -82,7 +113,11 @@ def markdown(result: dict[str, Any]) -> str:
         "exponent": "exponent",
         "floor_exponent": "the floor's exponent",
     }
-    return pick(rows, columns)
+    threads = {name: name for name in ("data", "regularizer", "solver", "epoch", "control")}
+    return (
+        f"{pick(rows, columns)}\n\nTwo threads against one, how many times as fast:\n\n"
+        f"{pick(result.get('threads', []), threads)}"
+    )
 
 
 def bars(result: dict[str, Any]) -> list[dict[str, Any]]:

@@ -203,6 +203,18 @@ def test_a_registered_data_set_is_fitted_into_the_store(store, command):
     assert store.parameters(run.id) is not None
 
 
+def test_the_number_of_threads_changes_no_number(file, tmp_path, command, monkeypatch):
+    monkeypatch.setattr("fmviz.engine.design._BLOCK_ROWS", 60)
+    reports = []
+    for jobs in ("1", "2"):
+        text = command(
+            *("fit", file, "--target", "price", "--json", "--jobs", jobs, "--solver", "apgd"), *STRONG
+        ).out
+        reports.append(json.loads(text)["metrics"])
+    assert reports[0] == reports[1]
+    assert reports[0]["RMSE, validation"] < 10
+
+
 def test_ctrl_c_leaves_a_stopped_run(store, command, monkeypatch):
     real = Run.snapshots
 

@@ -33,11 +33,11 @@ def _findings(path: Path) -> Iterator[tuple[str, str, bool | None]]:
     """Yield the name of every check, its result, and whether it passes; None if the system lacks support."""
     from fmviz import __version__, operators
     from fmviz.engine._jit import cache_directory, is_writable
+    from fmviz.engine.threads import count_cores
     from fmviz.lab.store import RunStore, StoreError
     from fmviz.lab.store.rescue import damages
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    system = f"Python {platform.python_version()} on {platform.platform()}, {cores} cores"
+    system = f"Python {platform.python_version()} on {platform.platform()}, {count_cores()} cores"
     yield "fmviz", f"{__version__}, {system}", True
     installed = {
         distribution.metadata["Name"].lower(): distribution.version

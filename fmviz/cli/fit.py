@@ -162,6 +162,13 @@ add = partial(
                 "(default: best)",
             },
             "--seed": {"type": int, "default": 0, "help": "seed of the split and the start (default: 0)"},
+            "--jobs": {
+                "type": int,
+                "default": 1,
+                "metavar": "N",
+                "help": "threads for 20,000 rows or more, -1 for one per core; the results are equal "
+                "(default: 1)",
+            },
             "--top": {"type": int, "default": 1000, "help": "pairs in interactions.csv (default: 1000)"},
             "--output": {
                 "type": Path,
@@ -227,6 +234,7 @@ class Fit:
 def run(arguments: argparse.Namespace) -> int:
     """Fit, print a summary, and write the files; return 1 if the run cannot be stored."""
     from fmviz.cli import _fit_report
+    from fmviz.engine.threads import Threads
     from fmviz.lab.datasets import DATASETS
     from fmviz.paths import accepted_range
 
@@ -235,6 +243,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"{option} {number} is too small; use a number from 1.")
     if arguments.interactions is not None:
         accepted_range(arguments.interactions)
+    # Validated before reading the data, which may be slow.
+    arguments.mapper = Threads.of(arguments.jobs)
     known = arguments.data in DATASETS or is_upload(arguments.data)
     with Progress() as progress:
         of = _of_registered if known and not Path(arguments.data).is_file() else _of_file
@@ -337,6 +347,7 @@ def _fit(
 
     if arguments.output is not None:
         arguments.output.mkdir(parents=True, exist_ok=True)
+    prepared = replace(prepared, problem=replace(prepared.problem, mapper=arguments.mapper))
     sparsest = arguments.strengths == "sparsest"
     if choose and (words := announced(prepared)):
         progress.clear()

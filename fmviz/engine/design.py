@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -146,6 +147,9 @@ _MANY, _WIDTH = 1_000_000, 8
 _MOST_NUMBERS = 1_000_000
 # The maximum number of entries, 8 MB, of cached powers of X, which every gradient needs.
 _KEPT_POWERS = 1_000_000
+# The minimum number of rows of a block, and the maximum number of blocks. The number is a power of two: 2, 4,
+# 8 or 16 threads then get equal shares.
+_BLOCK_ROWS, _MOST_BLOCKS = 10_000, 16
 
 
 class Design:
@@ -164,6 +168,8 @@ class Design:
     ----------
     shape : (int, int)
         The numbers N of rows, `n_samples`, and d of columns, `n_features`.
+    in_memory : bool
+        Whether X can be read by columns; otherwise only its `row_blocks` can be read.
 
     Raises
     ------
@@ -172,6 +178,8 @@ class Design:
         `dtype`.
     """
 
+    in_memory: ClassVar[bool] = True
+
     def __init__(self, X: Any, dtype: str = "float64") -> None:
         self.dtype = one_of("dtype", dtype, DTYPES)
         self._powers: dict[int, Any] = {}
@@ -179,6 +187,11 @@ class Design:
             self._from_sparse(X)
         else:
             self._from_dense(X)
+        # X by columns and, from the first use, by rows; shared with blocks of rows.
+        self._forms = {"columns": self.matrix}
+        self._take_shape()
+
+    def _take_shape(self) -> None:
         self.shape: tuple[int, int] = self.matrix.shape
         self.n_samples, self.n_features = self.shape
 
@@ -282,32 +295,67 @@ class Design:
         """The largest number of stored entries in a column."""
         return int(np.diff(self.columns.indptr).max())
 
+    @property
+    def row_blocks(self) -> tuple[Design, ...]:
+        """The blocks of rows over which sums are computed: they depend on N only, not on threads."""
+        return (self,) if self.n_samples < 2 * _BLOCK_ROWS else self._row_blocks
+
     @cached_property
+    def _row_blocks(self) -> tuple[Design, ...]:
+        n = self.n_samples
+        count = min(_MOST_BLOCKS, 1 << (n // _BLOCK_ROWS).bit_length() - 1)
+        edges = [n * b // count for b in range(count + 1)]
+        return tuple(_RowBlock(self, begin, end) for begin, end in pairwise(edges))
+
+    @property
     def by_rows(self) -> Any:
-        """A sparse X as a CSR array with sorted indices, created on first use."""
-        matrix = self.matrix.tocsr()
-        matrix.sort_indices()
-        if self.storage is BINARY:
-            # All are 1.
-            matrix.data = self.matrix.data
+        """X as an array with contiguous rows, or as a CSR array with sorted indices; made on first use."""
+        if (matrix := self._forms.get("rows")) is None:
+            columns = self._forms["columns"]
+            if self.storage is DENSE:
+                matrix = np.ascontiguousarray(columns)
+            else:
+                matrix = columns.tocsr()
+                matrix.sort_indices()
+                if self.storage is BINARY:
+                    # All are 1.
+                    matrix.data = columns.data
+            self._forms["rows"] = matrix
         return matrix
 
     @cached_property
     def rows(self) -> Compressed:
         """X by rows, for stochastic solvers, created on first use."""
-        n_samples, n_features = self.shape
+        (n_samples, n_features), matrix = self.shape, self.by_rows
         if self.storage is DENSE:
             return Compressed(
-                np.ascontiguousarray(self.matrix).reshape(-1),
+                matrix.reshape(-1),
                 np.empty(0, dtype=np.uint32),
                 np.arange(n_samples + 1, dtype=np.int64) * n_features,
             )
-        matrix = self.by_rows
         return Compressed(
             np.empty(0) if self.storage is BINARY else matrix.data,
             _unsigned(matrix.indices, np.uint32 if n_features < 2**32 else np.uint64),
             matrix.indptr.astype(np.int64),
         )
+
+    @cached_property
+    def fields(self) -> list[int]:
+        """The first columns of the fields of a sparse X, and d.
+
+        A field is a range of columns of which every row has at most one, such as the levels of a category.
+        """
+        X, preceding = self.by_rows, np.full(self.n_features, -1)
+        inner = np.ones(self.nnz + 1, dtype=bool)
+        inner[X.indptr] = False
+        # The column before, in the same row.
+        at = np.flatnonzero(inner[:-1])
+        np.maximum.at(preceding, X.indices[at], X.indices[at - 1])
+        begins = [0]
+        for j, column in enumerate(preceding.tolist()):
+            if column >= begins[-1]:
+                begins.append(j)
+        return [*begins, self.n_features]
 
     @cached_property
     def longest_row(self) -> int:
@@ -395,6 +443,42 @@ class Design:
         for s, column in enumerate(right.T):
             product[s] = factor @ column
         return product.T
+
+
+class _RowBlock(Design):
+    """Rows `begin` to `end` of a design as views, for products and kernels by rows: it has no `columns`."""
+
+    def __init__(self, design: Design, begin: int, end: int) -> None:
+        self.dtype, self.storage = design.dtype, design.storage
+        self._powers, self._forms = {}, design._forms
+        self._range, self._n_all = slice(begin, end), design.n_samples
+        self.matrix = design.matrix[begin:end] if self.storage is DENSE else self.by_rows
+        self._take_shape()
+        self.nnz = int(self.matrix.size)
+
+    @property
+    def row_blocks(self) -> tuple[Design, ...]:
+        return (self,)
+
+    @property
+    def by_rows(self) -> Any:
+        X, rows = super().by_rows, self._range
+        if self.storage is DENSE:
+            return X[rows]
+        begin, end = X.indptr[rows.start], X.indptr[rows.stop]
+        indptr = X.indptr[rows.start : rows.stop + 1] - begin
+        part = X.data[begin:end], X.indices[begin:end], indptr
+        return type(X)(part, shape=(indptr.size - 1, X.shape[1]))
+
+    def power(self, exponent: int) -> Any:
+        if self.storage is DENSE and self.nnz > _KEPT_POWERS:
+            # In tiles: writing and reading raised rows would take longer than computing them.
+            return Widened(self.matrix.T, exponent)
+        return super().power(exponent)
+
+    def is_read_by_rows(self, width: int) -> bool:
+        # The same kernels as for all rows.
+        return self.storage is not DENSE and self._n_all * width > _MOST_NUMBERS
 
 
 def _unsigned(indices: np.ndarray, dtype: Any) -> np.ndarray:

@@ -443,8 +443,8 @@ def _report(
 ) -> Snapshot:
     with np.errstate(over="ignore", invalid="ignore"):
         # The forward pass is shared by the certificate and the objective.
-        here = problem.evaluated(parameters, keep=False)
-        parts = problem.parts(parameters, here.f)
+        here = problem.evaluated(parameters)
+        parts = {"loss": here.risk, **problem.penalties(parameters)}
         objective = sum(parts.values())
         residual = float("nan")
         metrics = {}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial, reduce
+from operator import iadd
 from typing import Any
 
 import numpy as np
 
+from .blas import one_thread
 from .design import Design
 from .errors import WhyNot, finite_number, whole_number
 from .losses import Loss, get_loss, loss_of_outputs
@@ -18,6 +20,7 @@ from .parameters import Parameters
 from .penalties import Penalty, get_penalty
 from .schedule import STRENGTHS
 from .target import Target
+from .threads import IN_TURN, Threads
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,11 @@ class Problem(Formulation):
         Whether to fit w and a bias.
     sample_weight : (N,) array_like, optional
         Weights ≥ 0, not all 0.
+    mapper : Threads
+        Applies functions to the blocks of rows over which risk, gradient and curvature are summed. The blocks
+        depend on N only and are added in their order: the mapper does not change any result.
+    n_all : int, optional
+        The N of the factor 1/N for a block of rows; None for the number of rows.
     """
 
     design: Design
@@ -107,6 +115,8 @@ class Problem(Formulation):
     fit_linear: bool
     fit_intercept: bool
     sample_weight: np.ndarray | None = None
+    mapper: Threads = IN_TURN
+    n_all: int | None = None
 
     @classmethod
     def build(  # type: ignore[override]  # noqa: PLR0913 (every part of the objective is a keyword)
@@ -124,6 +134,7 @@ class Problem(Formulation):
         fit_linear: bool = True,
         fit_intercept: bool = True,
         sample_weight: Any = None,
+        mapper: Threads = IN_TURN,
     ) -> Problem:
         """Validate everything and return the problem.
 
@@ -135,7 +146,7 @@ class Problem(Formulation):
             The target; -1 and +1 for a binary loss.
         loss, penalty, model : str or Loss, Penalty, Model
             A name from the registry, or an instance.
-        rank, lambda_w, lambda_p, lambda_sparse, fit_linear, fit_intercept, sample_weight
+        rank, lambda_w, lambda_p, lambda_sparse, fit_linear, fit_intercept, sample_weight, mapper
             See the class.
 
         Raises
@@ -168,7 +179,35 @@ class Problem(Formulation):
             bool(fit_linear),
             bool(fit_intercept),
             None if sample_weight is None else _weights(sample_weight, design.n_samples),
+            mapper,
         )
+
+    @property
+    def row_blocks(self) -> tuple[Problem, ...]:
+        """The problems of blocks of rows, whose empirical risks add up to that of all rows."""
+        return self._row_blocks if self.model.by_row and len(self.design.row_blocks) > 1 else (self,)
+
+    @cached_property
+    def _row_blocks(self) -> tuple[Problem, ...]:
+        blocks, begin, n = [], 0, self.design.n_samples
+        for design in self.design.row_blocks:
+            rows = slice(begin, begin := begin + design.n_samples)
+            target = replace(self.target, values=self.target.values[rows])
+            weights = None if self.sample_weight is None else self.sample_weight[rows]
+            blocks.append(replace(self, design=design, target=target, sample_weight=weights, n_all=n))
+        return tuple(blocks)
+
+    def total(self, function: Callable[[Any], Any], blocks: Sequence[Any]) -> Any:
+        """Return the sum of a function over blocks of rows, which may use the memory of the first term."""
+        if len(blocks) == 1:
+            return function(blocks[0])
+        with one_thread():
+            return reduce(_added, self.mapper(function, blocks))
+
+    @property
+    def n_rows(self) -> int:
+        """The N of the factor 1/N."""
+        return self.n_all or self.design.n_samples
 
     @cached_property
     def n_machines(self) -> int | None:
@@ -286,7 +325,8 @@ class Problem(Formulation):
 
     def mean(self, values: np.ndarray) -> float:
         """Return (1/N) Σ c_n values_n."""
-        return float(np.mean(values) if self.sample_weight is None else np.mean(self.weights * values))
+        counted = values if self.sample_weight is None else self.weights * values
+        return float(counted.sum() / self.n_rows)
 
     def start(self, init_scale: Any, rng: np.random.Generator) -> Parameters:
         """Return the starting point of the model: random P ~ N(0, init_scale²) (or W = 0), w = 0, bias 0.
@@ -334,14 +374,14 @@ class Problem(Formulation):
 
     def predict(self, parameters: Parameters) -> np.ndarray:
         """Return f(x_n) for the training rows, recomputed from the parameters."""
-        return self.model.scores(self.design, parameters)
+        return predictions(self.model, self.design, parameters, self.mapper)
 
     def slope(self, f: np.ndarray) -> np.ndarray:
         """Return the derivative of the empirical risk in every prediction, (1/N) c_n ℓ'(f_n, y_n).
 
         Shape (N,), or (N, m) for several outputs, like f.
         """
-        slope = self.loss.derivative(f, self.y) / len(f)
+        slope = self.loss.derivative(f, self.y) / self.n_rows
         if self.sample_weight is None:
             return slope
         return slope * (self.sample_weight if f.ndim == 1 else self.sample_weight[:, None])
@@ -353,20 +393,21 @@ class Problem(Formulation):
             return float(np.mean([machine.empirical_risk(column) for machine, column in each]))
         return self.mean(self.loss.value(f, self.y))
 
-    def evaluated(self, parameters: Parameters, keep: bool = True) -> Evaluation:
+    def evaluated(self, parameters: Parameters) -> Evaluation:
         """Return the sums over the rows at the parameters; see `Evaluation`."""
-        return Evaluation(self, parameters, keep)
+        return Evaluation(self, parameters)
 
     def risk(self, parameters: Parameters) -> float:
         """Return the empirical risk at the parameters; infinity if a prediction overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            risk = self.empirical_risk(self.predict(parameters))
+            risk = self.total(partial(_risk, parameters), self.row_blocks)
         return risk if np.isfinite(risk) else float("inf")
 
     def parts(self, parameters: Parameters, f: np.ndarray | None = None) -> dict[str, float]:
         """Return the four parts of the objective: loss, penalty_w, penalty_p, penalty_sparse."""
-        f = self.predict(parameters) if f is None else f
-        return {"loss": self.empirical_risk(f), **self.penalties(parameters)}
+        at = partial(_risk, parameters)
+        loss = self.total(at, self.row_blocks) if f is None else self.empirical_risk(f)
+        return {"loss": loss, **self.penalties(parameters)}
 
     def penalties(self, parameters: Parameters) -> dict[str, float]:
         """Return the parts of the objective without the loss: penalty_w, penalty_p, penalty_sparse."""
@@ -384,9 +425,10 @@ class Problem(Formulation):
 
 
 class Evaluation:
-    """Predictions at some parameters, and the sums over rows that solvers and certificates need.
+    """The sums over all rows, at some parameters, that solvers and certificates need.
 
-    Every value is computed when it is needed, from one forward pass.
+    They are added over the `Problem.row_blocks`. Each is computed when it is needed, all from one forward
+    pass.
 
     Parameters
     ----------
@@ -394,71 +436,123 @@ class Evaluation:
         The problem.
     parameters : Parameters
         Those of a single machine.
-    keep : bool
-        Whether to store large intermediate results of the forward pass.
-
-    Attributes
-    ----------
-    f : (N,) or (N, m) ndarray
-        The predictions.
-    risk : float
-        The empirical risk.
-    gradient : (ndarray, ndarray, float)
-        The gradient of the risk in P, shape (d, k), in w, shape (d,), and in the bias.
-    curvature : (d, k) ndarray
-        The Lipschitz constant of the derivative of the risk in every entry of P,
-        μ/N Σ_n c_n (∂f(x_n)/∂p_js)². If the loss has no μ, its second derivative at f_n replaces it, and if f
-        is not linear in the entry (homogeneous polynomials), this is the Gauss–Newton curvature: both scale
-        the step without bounding it.
-    linear_curvature : ((d,) ndarray, float)
-        The same for w and the bias.
     """
 
-    def __init__(self, problem: Problem, parameters: Parameters, keep: bool = True) -> None:
-        self.problem, self.parameters, self._keep = problem, parameters, keep
+    def __init__(self, problem: Problem, parameters: Parameters) -> None:
+        self.problem, self.parameters = problem, parameters
+        self._each = [_RowSums(block, parameters) for block in problem.row_blocks]
+        self._totals: dict[str, Any] = {}
 
-    @cached_property
-    def _forward(self) -> tuple[np.ndarray, np.ndarray | None]:
-        return self.problem.model.forward(self.problem.design, self.parameters, self._keep)
+    def totals(self, *names: str) -> list[Any]:
+        """Return several of the values below by name, computed in one pass over the rows."""
+        if missing := [name for name in names if name not in self._totals]:
+            values = self.problem.total(partial(_values, missing), self._each)
+            self._totals |= zip(missing, values, strict=True)
+        return [self._totals[name] for name in names]
 
     def under(self, loss: Loss) -> Evaluation:
         """Return the evaluation with another loss, with the same predictions."""
-        other = Evaluation(replace(self.problem, loss=loss), self.parameters, self._keep)
-        other._forward = self._forward
+        self.totals("risk")
+        other = Evaluation(replace(self.problem, loss=loss), self.parameters)
+        for new, old in zip(other._each, self._each, strict=True):
+            new.forward = old.forward
         return other
 
     @property
-    def f(self) -> np.ndarray:
-        """The predictions."""
-        return self._forward[0]
-
-    @cached_property
     def risk(self) -> float:
         """The empirical risk."""
-        return self.problem.empirical_risk(self.f)
+        return self.totals("risk")[0]
 
-    @cached_property
+    @property
     def gradient(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """The gradient of the risk in P, w and the bias."""
-        (f, sums), problem = self._forward, self.problem
-        return problem.model.gradient(problem.design, self.parameters, problem.slope(f), sums)
+        """The gradient of the risk in P, shape (d, k), in w, shape (d,), and in the bias."""
+        return self.totals("gradient")[0]
 
-    @cached_property
+    @property
     def curvature(self) -> np.ndarray:
-        """The Lipschitz constants of the derivatives in the entries of P."""
-        (f, sums), problem = self._forward, self.problem
+        """The Lipschitz constant of the derivative of the risk in every entry of P, shape (d, k).
+
+        It is μ/N Σ_n c_n (∂f(x_n)/∂p_js)². If the loss has no μ, its second derivative at f_n replaces it,
+        and if f is not linear in the entry (homogeneous polynomials), this is the Gauss–Newton curvature:
+        both scale the step without bounding it.
+        """
+        return self.totals("curvature")[0]
+
+    @property
+    def linear_curvature(self) -> tuple[np.ndarray, float]:
+        """The same for the entries of w, shape (d,), and the bias."""
+        return self.totals("linear_curvature")[0]
+
+
+class _RowSums:
+    """The terms of an `Evaluation` for a block of rows."""
+
+    def __init__(self, problem: Problem, parameters: Parameters) -> None:
+        self._problem, self._parameters = problem, parameters
+        # Set on first use; a cached property of Python 3.11 has a lock, which threads would wait for.
+        self.forward: tuple[np.ndarray, np.ndarray | None] | None = None
+
+    def _pass(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the predictions, and the intermediate results of the model."""
+        if self.forward is None:
+            problem = self._problem
+            self.forward = problem.model.forward(problem.design, self._parameters, keep=False)
+        return self.forward
+
+    @property
+    def risk(self) -> float:
+        return self._problem.empirical_risk(self._pass()[0])
+
+    @property
+    def gradient(self) -> tuple[np.ndarray, np.ndarray, float]:
+        (f, sums), problem = self._pass(), self._problem
+        return problem.model.gradient(problem.design, self._parameters, problem.slope(f), sums)
+
+    @property
+    def curvature(self) -> np.ndarray:
+        (f, sums), problem = self._pass(), self._problem
         weights, mu = problem.bends(f)
-        total = problem.model.curvature(problem.design, self.parameters, weights, sums)
-        total *= mu / problem.design.n_samples
+        total = problem.model.curvature(problem.design, self._parameters, weights, sums)
+        total *= mu / problem.n_rows
         return total
 
-    @cached_property
+    @property
     def linear_curvature(self) -> tuple[np.ndarray, float]:
-        """The Lipschitz constants of the derivatives in the entries of w, and in the bias."""
-        problem = self.problem
-        weights, mu = problem.bends(self.f)
-        h = problem.design.transpose_dot(weights, 2) * (mu / problem.design.n_samples)
-        return h, mu if problem.loss.mu() is not None else float(weights.mean())
+        problem = self._problem
+        weights, mu = problem.bends(self._pass()[0])
+        h = problem.design.transpose_dot(weights, 2) * (mu / problem.n_rows)
+        # The mean weight of all rows is 1.
+        total = problem.design.n_samples if problem.loss.mu() is not None else float(weights.sum())
+        return h, mu * (total / problem.n_rows)
+
+
+def predictions(
+    model: Model, design: Design, parameters: Parameters, mapper: Threads = IN_TURN
+) -> np.ndarray:
+    """Return f for every row of a design, shape (N,) or (N, m), computed by its blocks of rows."""
+    if not model.by_row or len(design.row_blocks) == 1:
+        return model.scores(design, parameters)
+    with one_thread():
+        return np.concatenate([*mapper(partial(_scores, model, parameters), design.row_blocks)])
+
+
+def _scores(model: Model, parameters: Parameters, design: Design) -> np.ndarray:
+    return model.scores(design, parameters)
+
+
+def _risk(parameters: Parameters, block: Problem) -> float:
+    return block.empirical_risk(block.model.scores(block.design, parameters))
+
+
+def _values(names: Sequence[str], sums: _RowSums) -> list[Any]:
+    return [getattr(sums, name) for name in names]
+
+
+def _added(total: Any, term: Any) -> Any:
+    """Add numbers, arrays (in place), or the parts of lists and tuples."""
+    if isinstance(total, list | tuple):
+        return type(total)(map(_added, total, term))
+    return iadd(total, term)
 
 
 def _target(y: Any, n_samples: int, loss: Loss, model: Model) -> Target:

@@ -25,12 +25,13 @@ from fmviz.engine.losses import get_loss
 from fmviz.engine.models import ConvexFM, Model
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.penalties import get_penalty
-from fmviz.engine.problem import Formulation, Problem
+from fmviz.engine.problem import Formulation, Problem, predictions
 from fmviz.engine.schedule import STRENGTHS, strengths_in_words
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.starts.informed import why_empty
 from fmviz.engine.target import Target
+from fmviz.engine.threads import Threads
 from fmviz.paths.scaling import Scale
 
 from .fitting import (
@@ -64,6 +65,7 @@ class ModelEstimator(SparseInput, ABC):
     lambda_sparse: Any = 0.0
     init_scale: Any = 0.0
     dtype = "float64"
+    n_jobs: int | None = None
 
     _memory: Memory | None = None
     _stored: Collection[str] = ()
@@ -95,7 +97,12 @@ class ModelEstimator(SparseInput, ABC):
             **{name: 0.0 if value is None else value for name, value in strengths.items()},
             "fit_linear": self._switch("fit_linear"),
             "fit_intercept": self._switch("fit_intercept"),
+            "mapper": self._mapper(),
         }
+
+    def _mapper(self) -> Threads:
+        """Return the threads over blocks of rows."""
+        return Threads.of(self.n_jobs)
 
     def _budget(self) -> Budget:
         return Budget(
@@ -428,7 +435,7 @@ class ModelEstimator(SparseInput, ABC):
         """Return f of checked rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             design = Design(augmented(self._scale.apply(X), self._fitted_dummies), self.dtype)
-            f = self._fitted_model.scores(design, self._fitted_parameters())
+            f = predictions(self._fitted_model, design, self._fitted_parameters(), self._mapper())
         if not np.isfinite(f).all():
             raise ValueError("A prediction overflows because X has very large values. Scale X.")
         return f

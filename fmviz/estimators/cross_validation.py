@@ -21,6 +21,7 @@ from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.solvers import Solver
 from fmviz.engine.starts.informed import why_empty
 from fmviz.engine.target import Target
+from fmviz.engine.threads import IN_TURN, Threads
 from fmviz.paths.scaling import Scale
 from fmviz.paths.validation import default_folds, finished, search_strengths
 
@@ -70,6 +71,10 @@ class _CrossValidated:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
         finally:
             del self._groups
+
+    def _mapper(self) -> Threads:
+        # `n_jobs` threads run the folds.
+        return IN_TURN
 
     def _fit(self: Any, X: Any, target: Target, sample_weight: Any, stratified: bool = False) -> None:
         rng, budget = generator(self.random_state), self._budget()

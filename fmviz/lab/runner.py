@@ -17,7 +17,7 @@ from fmviz.engine.fit import Budget, never
 from fmviz.engine.interactions.weights import interactions_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
-from fmviz.engine.problem import Problem
+from fmviz.engine.problem import Problem, predictions
 from fmviz.engine.schedule import Schedule
 from fmviz.engine.snapshot import Snapshot
 from fmviz.engine.starts.informed import fit_from, path_start, why_empty
@@ -359,7 +359,7 @@ class Run:
     ) -> dict[str, float]:
         """Return the loss and the prediction metrics on some rows, with a prefix."""
         problem = self.problem
-        f = problem.model.scores(design, parameters)
+        f = predictions(problem.model, design, parameters, problem.mapper)
         target = Target.of(self.dataset.target_of(y))
         levels = self.dataset.levels if target.kind == "ordinal" else None
         risk = problem.on_rows(design, y).empirical_risk(f)

@@ -96,6 +96,8 @@ class Model(Bound):
         The solvers of a model without general solvers, as the end of a sentence.
     certificate : {"stationarity", "gap", "majoriser"}
         The kind of certificate computed by `fmviz.engine.certificates.stationarity.certify`.
+    by_row : bool
+        Whether it can predict any rows; otherwise it stores numbers of all training rows.
     multi_output : bool
         Whether it has several joint outputs, with a vector-valued loss.
     suited : mapping
@@ -119,6 +121,7 @@ class Model(Bound):
     columnar: ClassVar[bool] = False
     shrunk: ClassVar[str] = ""
     overflow_cause: ClassVar[str] = ""
+    by_row: ClassVar[bool] = True
     multi_output: ClassVar[bool] = False
     copies: ClassVar[int] = 6
     part_name: ClassVar[str] = "orders"

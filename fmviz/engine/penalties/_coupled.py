@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -191,7 +191,8 @@ def entry_penalty(
     quad: float = 0.0, fixed: float = 0.0, coupled: float = 0.0, sizes: Sizes = SUM
 ) -> EntryView:
     """Return the view along an entry, weighted by the sizes in its column ([A] Algorithm 1)."""
-    return EntryView(sizes.name, quad, _cache(sizes, fixed, coupled), *_of_entries(sizes))
+    view = EntryView(sizes.name, quad, _cache(sizes, fixed, coupled), *_of_entries(sizes))
+    return replace(view, separate=sizes is SUM and not coupled)
 
 
 def entries_penalty(

@@ -40,6 +40,8 @@ class EntryView:
         ``update(cache, j, old, new)`` after an entry of row j has changed.
     shared : bool
         Whether all columns share a cache, filled by ``begin`` of column 0; otherwise each has its own.
+    separate : bool
+        Whether ω does not depend on other entries; the cache is then only read.
     """
 
     name: str
@@ -50,6 +52,7 @@ class EntryView:
     threshold: Callable[..., float]
     update: Callable[..., None]
     shared: bool = False
+    separate: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class MCP(Penalty):
 
     @property
     def entry(self) -> EntryView:
-        return EntryView(self.name, 0.0, self._cache, nothing, minimum, threshold, nothing)
+        return EntryView(self.name, 0.0, self._cache, nothing, minimum, threshold, nothing, separate=True)
 
     @property
     def row(self) -> RowView:

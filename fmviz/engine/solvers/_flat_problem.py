@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from ..parameters import Parameters, slices_of
@@ -47,17 +49,18 @@ class Joint:
 
     def risk(self, theta: np.ndarray) -> float:
         """Return the empirical risk."""
-        return self.problem.evaluated(self.unpack(theta), keep=False).risk
+        return self.problem.evaluated(self.unpack(theta)).risk
 
     def risk_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the empirical risk and its gradient in θ."""
-        problem, here = self.problem, self.problem.evaluated(self.unpack(theta))
-        gradient = Parameters(*here.gradient).pack(self._shapes)
+        problem = self.problem
+        risk, in_each = problem.evaluated(self.unpack(theta)).totals("risk", "gradient")
+        gradient = Parameters(*in_each).pack(self._shapes)
         if not problem.fit_linear:
             gradient[self._d * self._k : -1] = 0.0
         if not problem.fit_intercept:
             gradient[-1] = 0.0
-        return here.risk, gradient
+        return risk, gradient
 
     def penalty(self, theta: np.ndarray) -> float:
         """Return λ_w‖w‖² + λ_p‖P‖²_F + λΩ(P)."""
@@ -127,6 +130,8 @@ class Joint:
 
 class JointSolver(Solver):
     """Base class of solvers that iterate on the vector θ of all parameters."""
+
+    by_sums: ClassVar[bool] = True
 
     def prepare(self) -> None:
         self._joint = Joint(self.problem)

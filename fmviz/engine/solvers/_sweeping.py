@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._jit import cached_factory, jitable
-from ..design import Storage, line
+from ..design import DENSE, Storage, line
 from ..losses import ScalarLoss
 from ..memory import aligned_copy
 from ..parameters import Parameters
@@ -102,11 +104,43 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight, search: bool = Fals
     return sweep
 
 
+# The minimum number of rows, and of entries of a field, for which threads save time in a sweep; the number of
+# ranges per thread, which balances ranges of different cost.
+_MANY_ROWS, _RANGES = 200_000, 4
+
+
+def column_ranges(problem: Problem) -> list[list[slice]]:
+    """Return lists of ranges of columns to sweep one after the other, no lists if threads save no time.
+
+    The ranges of a list are parts of a field: they touch disjoint rows and can be swept in parallel, with the
+    same result.
+    """
+    design, n_threads = problem.design, problem.mapper.n_jobs
+    if design.storage is DENSE or n_threads < 2 or design.n_samples < _MANY_ROWS:
+        return []
+    starts, lists = design.columns.indptr, [[slice(0, 0)]]
+    for begin, end in pairwise(design.fields):
+        first, last = starts[begin], starts[end]
+        if last - first >= _MANY_ROWS:
+            shares = np.linspace(first, last, _RANGES * n_threads + 1)
+            edges = begin + np.searchsorted(starts[begin : end + 1], shares)
+            # Columns without entries may follow the last entry.
+            edges[-1] = end
+            lists.append([slice(*ends) for ends in pairwise(np.unique(edges).tolist())])
+        elif len(lists[-1]) == 1:
+            lists[-1] = [slice(lists[-1][0].start, end)]
+        else:
+            lists.append([slice(begin, end)])
+    return lists if any(len(ranges) > 1 for ranges in lists) else []
+
+
 class LinearPart:
     """The linear term and the bias of a problem, and their sweep.
 
     Attributes
     ----------
+    ranges : list of list of slice
+        The `column_ranges`.
     sizes : (d,) ndarray
         The root mean square of every feature if `unit_free`, else 1.
     """
@@ -123,6 +157,7 @@ class LinearPart:
             self._curvature = moments * (mu / design.n_samples)
             if unit_free:
                 self.sizes = np.sqrt(moments / design.n_samples)
+        self.ranges = column_ranges(problem)
 
     @property
     def moves(self) -> bool:
@@ -137,18 +172,35 @@ class LinearPart:
         problem = self._problem
         if not self.moves:
             return bias, 0.0
+        bend = problem.mu if problem.fit_intercept else 0.0
+        if not self.ranges:
+            return self._over(f, w, bias, bend, slice(0, w.size))
+        bias, change = self._over(f, w, bias, bend, slice(0, 0))
+        for ranges in self.ranges:
+            changes = problem.mapper(partial(self._over, f, w, bias, 0.0), ranges)
+            change = max(change, *(largest for _, largest in changes))
+        return bias, change
+
+    def _over(
+        self, f: np.ndarray, w: np.ndarray, bias: float, bend: float, columns: slice
+    ) -> tuple[float, float]:
+        """Sweep over some columns, after the bias if its curvature `bend` is positive."""
+        problem = self._problem
+        data, indices, indptr = problem.design.columns
         bias, change = self._sweep(
-            *problem.design.columns,
+            data,
+            indices,
+            indptr[columns.start : columns.stop + 1],
             problem.y,
             problem.weights,
             f,
-            w,
-            self._curvature,
-            problem.mu if problem.fit_intercept else 0.0,
+            w[columns],
+            self._curvature[columns],
+            bend,
             problem.loss.theta,
             problem.lambda_w,
             bias,
-            self.sizes,
+            self.sizes[columns],
         )
         return float(bias), float(change)
 

@@ -75,6 +75,9 @@ class Solver(Named):
         same iterates; empty if that is not possible.
     takes_parts : bool
         Whether it can process the rows in parts: no step needs all of them.
+    by_sums : bool
+        Whether all that it computes from the data are sums over rows, see `fmviz.engine.problem.Evaluation`:
+        blocks of rows then need no common memory.
     short_steps : bool
         Whether its steps may be short anywhere, such as near a kink.
     most_features : float
@@ -96,6 +99,7 @@ class Solver(Named):
     unit_free: bool = False
     leaves_zero: bool = False
     takes_parts: ClassVar[bool] = False
+    by_sums: ClassVar[bool] = False
     short_steps: ClassVar[bool] = False
     most_features: ClassVar[float] = inf
 
@@ -148,11 +152,11 @@ class Solver(Named):
         """
 
     def clock(self) -> float:
-        """Return the CPU time of the calling thread in seconds, used to time solvers.
+        """Return the CPU time of the calling thread and of those of the mapper, used to time solvers.
 
         Waiting for other threads, as in a server, does not count.
         """
-        return time.thread_time()
+        return time.thread_time() + self.problem.mapper.seconds
 
     def why_not(self, problem: Formulation) -> WhyNot | None:
         """Return the mathematical reason why this solver does not support a problem, or None."""
@@ -161,9 +165,15 @@ class Solver(Named):
         if not self.takes_kinks and (reason := problem.loss.why_no_derivative(self.label)) is not None:
             return reason
         # Column weights are fitted by separate steps; see `solvers.kernels.coefficients`.
-        needs_mu = self.needs_mu or problem.model.fits_coefficients
-        if needs_mu and (reason := problem.loss.why_no_mu(self.label)) is not None:
+        fitted = problem.model.fits_coefficients
+        if (self.needs_mu or fitted) and (reason := problem.loss.why_no_mu(self.label)) is not None:
             return reason
+        if isinstance(problem, Problem) and not (problem.design.in_memory or (self.by_sums and not fitted)):
+            return WhyNot(
+                "not_in_memory",
+                f"{self.label} reads all rows at every step, but they are not in one memory. Use APGD, which "
+                "needs only sums over rows, or L-BFGS with a smooth penalty.",
+            )
         return self._why_not(problem)
 
     def _why_not_model(self, model: Model) -> WhyNot | None:

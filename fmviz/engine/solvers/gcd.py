@@ -191,6 +191,8 @@ _LANCZOS = 1e-4
 class _Subspace(QuadraticRegression):
     """f with W = Q S Qᵀ as a function of the small symmetric S, with the trace norm of S."""
 
+    by_row: ClassVar[bool] = False
+
     def __init__(self, design: Design, Q: np.ndarray, diagonal: bool) -> None:
         self._Q, self._A, self._diagonal = Q, design.dot(Q), diagonal
         self._squares = None if diagonal else design.power(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..problem import Formulation, Problem
 from ..settings import ParamSpec
 from ._anderson import ANDERSON
 from ._saddle_escape import ESCAPE
-from ._sweeping import ACTIVE_SWEEPS, Rounds, SweepingSolver
+from ._sweeping import ACTIVE_SWEEPS, Rounds, SweepingSolver, largest_entry, relative_change
 from .kernels.entry_sweep import Screen, dense_entry_sweep, entry_sweep, stores_slope
 from .kernels.matrix_factorization import Lanes, pair_entry_sweep
 
@@ -46,7 +47,13 @@ def mixed_is_best(problem: Problem) -> bool:
 
 
 class PCD(SweepingSolver):
-    """Proximal coordinate descent: exact minimization over one entry of P at a time ([A] Algorithm 1)."""
+    """Proximal coordinate descent: exact minimization over one entry of P at a time ([A] Algorithm 1).
+
+    Threads of the problem sweep in parallel over features without common rows, such as the levels of a
+    category, with the same result: for sparse X of many rows, second-order machines and separable penalties,
+    in the order "columns". Other sweeps are serial: for dense X, rows that are pairs, or only non-zero
+    entries.
+    """
 
     name: ClassVar[str] = "pcd"
     label: ClassVar[str] = "PCD"
@@ -75,6 +82,9 @@ class PCD(SweepingSolver):
         for view, entry in zip(self._views, self._entries, strict=True):
             columns = view.columns.stop - view.columns.start
             self._caches.append(np.tile(entry.cache(d, columns), (1 if entry.shared else columns, 1)))
+        entry, by_columns = self._entries[0], self.settings[ORDER.name] == "columns"
+        in_fields = model.plain and by_columns and self._partners is None and entry.separate
+        self._ranges = self._linear.ranges if in_fields else []
         self._screened = model.plain and self._partners is None and problem.design.storage is DENSE
         self._screened &= not self._search
         if self._partners is not None:
@@ -166,6 +176,10 @@ class PCD(SweepingSolver):
                 by_features,
                 self._search,
             )
+            lam_p = weights[view.columns] + problem.lambda_sparse * entry.quad
+            if self._ranges and rounds.most == 1:
+                self._sweep_ranges(rounds, sweeps, lam_p)
+                continue
             rounds.take(
                 sweeps(
                     *self._round_arguments(rounds),
@@ -180,11 +194,45 @@ class PCD(SweepingSolver):
                     cache,
                     problem.mu,
                     problem.loss.theta,
-                    weights[view.columns] + problem.lambda_sparse * entry.quad,
+                    lam_p,
                     problem.lambda_sparse,
                     self._live_only,
+                    0,
+                    -1.0,
                 )
             )
+
+    def _sweep_ranges(self, rounds: Rounds, sweeps: Any, lam_p: np.ndarray) -> None:
+        """Sweep over one column of P after the other, and over ranges of features in parallel.
+
+        Steps on features that have no row in common do not depend on each other if Ω is separable and other
+        entries of the column remain non-zero: the result is that of the kernel alone.
+        """
+        problem, P, (A, tops) = self.problem, self._P, self._states[0]
+        data, indices, indptr = problem.design.columns
+
+        def sweep(s: int, elsewhere: int, features: slice) -> None:
+            column = slice(s, s + 1)
+            sweeps(
+                *(1, 0.0, P[s, features], rounds.outcomes),
+                *(data, indices, indptr[features.start : features.stop + 1]),
+                *(problem.y, problem.weights, self._f),
+                *(P[column, features], self._coefficients[column], (A[column], tops[column])),
+                *(self._moments[features], self._caches[0][column], problem.mu, problem.loss.theta),
+                *(lam_p[column], problem.lambda_sparse, self._live_only, elsewhere, tops[s]),
+            )
+
+        change = 0.0
+        for s, column in enumerate(P):
+            before, tops[s] = column.copy(), max(tops[s], largest_entry(A[s]))
+            for ranges in self._ranges:
+                begin, end = ranges[0].start, ranges[-1].stop
+                elsewhere = int(np.count_nonzero(column[:begin]) + np.count_nonzero(column[end:]))
+                each = ranges if elsewhere else [slice(begin, end)]
+                list(problem.mapper(partial(sweep, s, elsewhere), each))
+            change = max(change, float(np.abs(column - before).max()))
+        change = relative_change((change, P))
+        rounds.take((1, change, change))
 
     def _sweep_pairs(self, rounds: Rounds) -> None:
         rounds.take(

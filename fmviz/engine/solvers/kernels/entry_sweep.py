@@ -96,7 +96,9 @@ def entry_sweep(
     columns, shape (k,); the `state` of the view; `moments`, the Σ c x_j² of every column of X, which scales
     rounding errors of slopes; `caches` of the penalty, a row for each column of P or one for all; μ, the
     parameters of the loss, lam_p, shape (k,), including the quadratic part of the penalty, and lam. With
-    `live_only`, zero entries are skipped. It updates f, P and the state in place.
+    `live_only`, zero entries are skipped. For a part of the features, `elsewhere` is the number of non-zero
+    entries of the column in the other features, and `top` its `scale`, computed at the start of the column;
+    for all of them, 0 and −1. It updates f, P and the state in place.
     """
     row, value = storage.row, storage.value
     loss_value, derivative, second = loss.value, loss.derivative, loss.second
@@ -130,6 +132,8 @@ def entry_sweep(
         lam_p,
         lam,
         live_only,
+        elsewhere,
+        top,
     ):
         rank, d = P.shape
         n_samples = y.size
@@ -149,6 +153,7 @@ def entry_sweep(
                 last = first + together
                 for s in range(first, last):
                     begin(P, s, caches[s % caches.shape[0]])
+                    live[s] = elsewhere
                     for j in range(d):
                         live[s] += P[s, j] != 0.0
                     if power > 2:
@@ -167,7 +172,7 @@ def entry_sweep(
                                 column, rows, count = line(data, indices, indptr, j)
                                 for i in range(count):
                                     absorb(kept, row(rows, i), value(column, i), p)
-                    scales[s] = scale_of(s, state)
+                    scales[s] = scale_of(s, state) if top < 0.0 else top
                 # Hoisted out of the loops: taking a view of a column costs as much as a short column.
                 if not by_features:
                     if needs > 0 and live[first] == 0:

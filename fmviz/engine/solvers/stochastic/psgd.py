@@ -130,6 +130,9 @@ class StochasticSolver(Solver, ABC):
     An epoch visits N samples. Each step uses one sample (or batch) and updates w, the bias and P jointly, by
     the gradients at the same point. With `monotone`, see `Safeguard`, the objective never increases; without
     it, an epoch may increase it.
+
+    Samples are visited one after the other, in one thread; only the steps of the safeguard, and certificates,
+    are computed from blocks of rows.
     """
 
     diverged_hint: ClassVar[str] = (
