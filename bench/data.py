@@ -33,14 +33,20 @@ class Data:
     init_scale: float
 
     def problem(self, regularizer: str, loss: str = "squared", **more: Any) -> Problem:
-        """Return the problem without linear term and bias; a binary loss gets the sign of y."""
+        """Return the problem without linear term and bias; a binary loss gets the sign of y, a count |y|."""
         strengths = {
             "lambda_p": self.lambda_p,
             "lambda_sparse": self.lambda_sparse.get(regularizer, self.lambda_sparse[""]),
         }
         return Problem.build(
             self.X,
-            np.where(self.y >= 0.0, 1.0, -1.0) if get_loss(loss).task == "binary" else self.y,
+            (
+                np.where(self.y >= 0.0, 1.0, -1.0)
+                if get_loss(loss).task == "binary"
+                else np.abs(self.y)
+                if get_loss(loss).log_link
+                else self.y
+            ),
             loss=loss,
             penalty=regularizer,
             rank=RANK,

@@ -18,7 +18,7 @@ from fmviz.choices import why_not
 from fmviz.engine.losses import LOSSES
 from fmviz.engine.penalties import PENALTIES
 from fmviz.engine.problem import Problem
-from fmviz.engine.solvers import SOLVERS
+from fmviz.engine.solvers import SOLVERS, get_solver
 
 from .data import Data, shapes
 from .ours import Ours, alive
@@ -117,7 +117,11 @@ def losses(data: Data, rounds: int) -> list[dict[str, Any]]:
     """Time the sweeps with each loss, alternating with the squared loss."""
     rows = []
     for regularizer, solver in SWEEPS:
-        runs = {name: started(data.problem(regularizer, name), data, solver)[:2] for name in LOSSES}
+        runs = {
+            name: started(problem, data, solver)[:2]
+            for name in LOSSES
+            if get_solver(solver).why_not(problem := data.problem(regularizer, name)) is None
+        }
         times = in_turns({name: lap for name, (_, lap) in runs.items()}, rounds)
         for name, (run, _) in runs.items():
             rows.append(

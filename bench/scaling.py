@@ -65,22 +65,24 @@ def grown(kind: str, sets: list[Data], sizes: list[int], rounds: int) -> list[di
 
 def in_threads(n: int, rounds: int) -> list[dict[str, Any]]:
     """Compare two threads to one on one-hot data with four fields."""
-    users = ml100k_like(n, n // 20, n // 40)
+    users, angles = ml100k_like(n, n // 20, n // 40), [np.linspace(0.0, 1.0, 100_000)] * 100
     data = replace(users, X=sp.hstack([users.X, one_hot(n, 500, 50, np.random.default_rng(1))[0]], "csr"))
-    rows, angles = [], [np.linspace(0.0, 1.0, 100_000)] * 100
-    for regularizer, solver in IN_THREADS:
-        laps: dict[str, Lap] = {}
-        for count in (1, 2):
-            mapper = Threads(count)
+    laps: dict[Any, Lap] = {}
+    for mapper in map(Threads, (1, 2)):
+        laps["control", mapper.n_jobs] = partial(timeit, lambda own=mapper: [*own(np.cos, angles)], number=1)
+        for regularizer, solver in IN_THREADS:
             epochs, _, _ = started(data.problem(regularizer, mapper=mapper), data, solver)
-            control = partial(lambda mapper: [*mapper(np.cos, angles)], mapper)
-            laps |= {f"epoch {count}": partial(timeit, epochs.advance, number=1)}
-            laps |= {f"control {count}": partial(timeit, control, number=1)}
-        times = in_turns(laps, rounds)
-        ratios = {name: median_ratio(times[f"{name} 1"], times[f"{name} 2"]) for name in ("epoch", "control")}
-        name = "one-hot {:,} × {:,}".format(*data.X.shape)
-        rows.append({"data": name, "regularizer": regularizer, "solver": solver, **ratios})
-    return rows
+            laps[f"{solver} {regularizer}", mapper.n_jobs] = partial(timeit, epochs.advance, number=1)
+    times = in_turns(laps, rounds)
+    return [
+        {
+            "data": "one-hot {:,} × {:,}".format(*data.X.shape),
+            "case": case,
+            "ratio": median_ratio(times[case, 1], times[case, 2]),
+        }
+        for case, n_jobs in laps
+        if n_jobs == 1
+    ]
 
 
 def run(quick: bool) -> dict[str, Any]:
@@ -113,10 +115,9 @@ def markdown(result: dict[str, Any]) -> str:
         "exponent": "exponent",
         "floor_exponent": "the floor's exponent",
     }
-    threads = {name: name for name in ("data", "regularizer", "solver", "epoch", "control")}
     return (
         f"{pick(rows, columns)}\n\nTwo threads against one, how many times as fast:\n\n"
-        f"{pick(result.get('threads', []), threads)}"
+        f"{pick(result.get('threads', []), {name: name for name in ('data', 'case', 'ratio')})}"
     )
 
 

@@ -25,10 +25,10 @@ class Size(NamedTuple):
 
 
 REACHED = {
-    "fmviz": Size(statements=25_718, files=334),
-    "tests": Size(statements=17_156, files=207),
+    "fmviz": Size(statements=25_718, files=332),
+    "tests": Size(statements=17_156, files=205),
     "papers": Size(statements=1_595, files=11),
-    "bench": Size(statements=1_346, files=21),
+    "bench": Size(statements=1_339, files=21),
 }
 SLACK = 1.01
 

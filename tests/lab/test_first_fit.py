@@ -7,6 +7,7 @@ from programs import printed
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
+from fmviz.lab.runs.program import with_header
 from fmviz.lab.search import contest as contests
 from fmviz.lab.search.averaged import Message
 from fmviz.lab.search.contest import contest_of
@@ -41,3 +42,16 @@ def test_a_stopped_search_ends_where_it_is():
     assert all(isinstance(step, Trial) for step in steps)
     with pytest.raises(ValueError, match="before the first fit"):
         list(first_fit(Run.prepare(EXPERIMENT), should_stop=lambda: True))
+
+
+def test_the_header_names_link_data_and_versions():
+    code = with_header(
+        "print(1)\n", "A run", link="http://x/train?seed=1", data={"d": "ab"}, versions={"v": "1"}
+    )
+    assert code.startswith("# A run\n# http://x/train?seed=1\n# data d ab\n# made with v 1\n# Requires fmviz")
+    assert code.endswith("\n\nprint(1)\n")
+
+
+def test_a_title_with_line_breaks_stays_a_comment():
+    code = with_header("", "a\nprint('run')\r\fb", versions={"v\n": "1\nprint()"})
+    assert code.startswith("# a print('run') b\n# made with v 1 print()\n# Requires")

@@ -1,6 +1,8 @@
-"""Why a pair has its weight: thresholds, pulls and products against the definitions."""
+"""Why a pair has its weight, and λ_max: thresholds, pulls and products against the definitions."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import pytest
@@ -11,8 +13,12 @@ from fmviz.engine.counting import used_mask
 from fmviz.engine.fit import Budget
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
+from fmviz.engine.starts.zero_threshold import zero_threshold
+from fmviz.lab.experiment import Experiment
+from fmviz.lab.interpretation import threshold
 from fmviz.lab.interpretation.comparison import compare_supports
 from fmviz.lab.interpretation.why_zero import why_zero
+from fmviz.lab.runner import Run
 
 NAMES = [f"x{j}" for j in range(6)]
 
@@ -82,3 +88,17 @@ def test_supports_are_compared_by_structure():
     assert support.f1 == 0.5
     assert compare_supports(truth, learned, excluded=(3,)).counts == (1, 1, 0, 1)
     assert compare_supports(truth, truth).f1 == 1.0
+
+
+def test_lambda_max_is_that_of_the_problem_and_found_once(monkeypatch):
+    experiment = Experiment(dataset="monks1", loss="logistic", lambda_p=0.001)
+    interval = zero_threshold(Run.prepare(experiment).problem)
+    assert threshold.lambda_max(experiment) == pytest.approx((interval.lower, interval.upper))
+    monkeypatch.setattr(threshold, "zero_threshold", None)
+    moved = dataclasses.replace(experiment, lambda_sparse=0.3, rank=7, max_epochs=5, start="informed")
+    assert threshold.lambda_max(moved) == pytest.approx((interval.lower, interval.upper))
+
+
+@pytest.mark.parametrize("given", [{"regularizer": "l1"}, {"model": "hofm"}, {"loss": "logistic"}])
+def test_there_may_be_no_lambda_max(given):
+    assert threshold.lambda_max(Experiment(**given)) is None
