@@ -124,7 +124,7 @@ def test_rows_of_a_group_stay_together_and_it_is_no_feature(file, table, tmp_pat
     text = command("fit", file, "--target", "price", "--group", "day", "--output", tmp_path, *STRONG).out
     assert "300 rows, 240 for training, 6 features" in text
     assert "Rows with the same day stay on the same side of every split." in text
-    assert "240 held-out rows of 24 day in 5 folds" in text
+    assert "240 held-out rows of 24 groups by day in 5 folds" in text
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["data"]["group"] == SavedModel.load(tmp_path / "model.npz").group == "day"
 

@@ -155,7 +155,7 @@ FILES: tuple[Hostile, ...] = (
     Hostile("twice.csv.gz", lambda: gzip.compress(gzip.compress(csv(rows()))), True, "binary data"),
     Hostile("two members.csv.gz", lambda: gzip.compress(b"a,y\n1,2\n") + gzip.compress(b"2,3\n5,1\n"), False),
     # Too large.
-    Hostile("endless.csv", endless_rows, True, "more than 1,000,000 rows"),
+    Hostile("endless.csv", endless_rows, False, "1,000,000 of 1,000,100 rows, drawn at random"),
     Hostile("wide.csv", lambda: wide(20_000), True, "20,000 columns"),
     Hostile("one line.csv", lambda: b"a,b," * 250_000, True, "columns"),
     Hostile("long field.csv", lambda: b'a,y\n"' + b"x" * 300_000 + b'",1\nq,2\n', True, "field"),
