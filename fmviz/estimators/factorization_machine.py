@@ -237,7 +237,7 @@ class FactorizationMachineRegressor(_FactorizationMachine, ModelRegressor):
     n_jobs : int, optional
         The number of threads, -1 for one per core; by default 1. It changes no result. From 20,000 rows on,
         sums over rows run in threads: the steps of APGD, PGD, nmAPGD and L-BFGS, certificates and
-        predictions. From 200,000 rows of one-hot columns on, so do sweeps of CD and of PCD with ℓ₁, elastic
+        predictions. From 500,000 rows of one-hot columns on, so do sweeps of CD and of PCD with ℓ₁, elastic
         net or MCP.
 
     Attributes

@@ -196,7 +196,10 @@ class Notation:
 
     def question(self, name: str) -> tuple[str, str]:
         """Return the assumed decimal sign, and the reading option for the other one."""
-        question = f"Column {name!r} contains {self.ambiguous!r}, read with a decimal {self.decimal}."
+        value = _parsed([self.ambiguous], self)[0]
+        question = (
+            f"Column {name!r} contains {self.ambiguous!r}, read with a decimal {self.decimal}: {value:.15g}."
+        )
         return question, f"decimal={'comma' if self.decimal == 'point' else 'point'}"
 
 
@@ -205,8 +208,8 @@ _HABITS = {
     "multiples": "with K, M and B for thousands, millions and billions",
     "blanks": "with blanks or apostrophes between thousands",
     "plus": "without a trailing +",
-    "bound": "with < 1 as half of 1",
-    "beyond": "with > 1 and ~1 as 1",
+    "bound": "with half of the number after <",
+    "beyond": "without > or ~ before them",
     "mark": "without marks such as * behind them",
     # Conventions that are no groups of `_pattern`:
     "duration": "from durations",

@@ -267,6 +267,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         form = column.dates or date_format(values, self.dates) if kind == "date" else DateFormat(kind)
         parts = {} if form is None else parts_of(without(values, column.absent), form.form)
         parts = {part: cells for part, cells in parts.items() if cells.nunique() > 1}
+        if self.distinct and f"{name}.trend" in parts:
+            # The trend contains the year.
+            parts.pop(f"{name}.year", None)
         if form is None or not parts:
             what = {"date": "dates", "pair": "pairs of numbers"}.get(kind, "answers")
             raise ValueError(
@@ -304,12 +307,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return learned
 
     def _copies(self, read: Mapping[str, pd.Series]) -> dict[str, str]:
-        """Return the columns that repeat another one, and say so; the trend of a date contains its year."""
-        both = [name for name in self.dates_ if {f"{name}.year", f"{name}.trend"} <= read.keys()]
-        years = {f"{name}.year": f"{name}.trend" for name in both}
-        copies = repeated({name: values for name, values in read.items() if name not in years})
+        """Return the columns that repeat another one, and say so."""
+        copies = repeated(read)
         self._say(*(f"Column {name!r} says the same as {copies[name]!r} and is left out." for name in copies))
-        return copies | years
+        return copies
 
     def _choose_curves(
         self, read: Mapping[str, pd.Series], y: np.ndarray | None, row_groups: np.ndarray | None

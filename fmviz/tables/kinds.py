@@ -317,11 +317,12 @@ def _of_several(column: Column, known: pd.Series) -> Column | None:
     words, as_words = list(map(str, known.unique())), f"{_option(column, '--words')} reads each as a word."
     if (sign := sign_of_pairs(words)) and not (_IDENTIFIER.search(column.name) or _CODE.search(column.name)):
         ranges, unread = are_ranges(words), known[parts_of(known, "pair").popitem()[1].isna()]
+        example = repr(known.drop(unread.index).iloc[0])
         if ranges and len(words) <= min(_CLASSES, len(known) / 5):
-            note = f"Ranges such as {words[0]!r} are categories; {_option(column, '--use', '=pair')} "
+            note = f"Ranges such as {example} are categories; {_option(column, '--use', '=pair')} "
             return replace(column, kind="word", note=f"{note}reads their ends as two numbers.")
         what = "ranges, as their two ends" if ranges else f"two numbers around {sign!r}"
-        note = f"Read as {what} ({known.drop(unread.index).iloc[0]!r}); {as_words}"
+        note = f"Read as {what} ({example}); {as_words}"
         note += f" Other cells, such as {unread.iloc[0]!r}, count as missing." if len(unread) else ""
         return replace(column, kind="pair", note=note, missing=len(unread))
     separator, answers = answers_in(known)

@@ -115,7 +115,7 @@ SIBLINGS = {
     ),
     "town": (drawn("Bonn", "Kiel", "#REF!", "Köln"), "word", "missing: '#REF!'"),
     "genotype": (drawn("AA", "Aa", "aa"), "word", "^$"),
-    "more": ([*some("{}", (20, 90))[1:], ">100"], "number", r"with > 1 and ~1 as 1 \('>100'\)"),
+    "more": ([*some("{}", (20, 90))[1:], ">100"], "number", r"without > or ~ before them \('>100'\)"),
     "mass": (some("{}.5 kg", (1, 9))[:60] + some("{} g", (200, 900))[:60], "word", "numbers need one unit"),
     "opened": (some("{}/{}/23 {}pm", (1, 13), (1, 29), (1, 12)), "ignored", "identifier"),
 }

@@ -43,7 +43,7 @@ READ = {
     ),
     "21b_money_features.csv": (
         "number number number number yes_no",
-        r"in % .*in \$ .*in months .*in years, without a trailing \+, with < 1 as half of 1",
+        r"in % .*in \$ .*in months .*in years, without a trailing \+, with half of the number after <",
     ),
     "21d_play.csv": (
         "number number number number",

@@ -143,7 +143,7 @@ def test_what_no_cell_proves_is_asked():
         assert parsed("1,037", "2,500", "800", usual=usual)[0] == value
         if usual == "point":
             assert read.question("rides") == (
-                "Column 'rides' contains '1,037', read with a decimal point.",
+                "Column 'rides' contains '1,037', read with a decimal point: 1037.",
                 "decimal=comma",
             )
     assert notation("1.037", "2.500", usual="comma").question("x")[1] == "decimal=point"

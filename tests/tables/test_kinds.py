@@ -83,7 +83,7 @@ def kept(column: Column) -> Column:
     ("words", "kind", "note", "asked"),
     [
         (["$1,000", "$2,500"], "number", "Read as numbers in $ ('$1,000').", ""),
-        (["1,037", "2,500", "800"], "number", "", "contains '1,037', read with a decimal point."),
+        (["1,037", "2,500", "800"], "number", "", "contains '1,037', read with a decimal point: 1037."),
         (["1", "2", "3"], "number", "", "has only 3 distinct integers. `--words x` reads each as a word."),
         (["02/03/2020", "04/05/2021"], "date", "", "the month first; .* `--read dates=day` reads"),
         (["Yes", "No", "YES", "Yes", "No "], "yes_no", "only in case are merged: 'YES' as 'Yes'", ""),

@@ -49,6 +49,7 @@ def test_columns_that_say_the_same_are_left_out(table):
         "Column 'near' says the same as 'age' and is left out.",
         "Column 'code' says the same as 'town' and is left out.",
     ]
+    assert "Column 'when' is a date and becomes month, weekday, trend." in encoder.sentences_
     names = [column.name for column in encoder.columns_]
     assert names == ["age", "far", "town", "state", "when.month", "when.weekday", "when.trend"]
     every = TableEncoder(numbers="line", distinct=False).fit(table.drop(columns="y"))

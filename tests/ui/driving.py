@@ -136,3 +136,11 @@ def run_here(code: str, folder: Path) -> str:
     with contextlib.redirect_stdout(output), contextlib.chdir(folder):
         runpy.run_path(str(path), run_name="__main__")
     return output.getvalue()
+
+
+def choose_target(page: Any, name: str) -> None:
+    """Answer the question beside the button of the page Your data, in a browser."""
+    question = page.locator(".st-key-data_target input").first
+    question.click()
+    page.keyboard.type(name)
+    page.get_by_role("option", name=name, exact=True).click()

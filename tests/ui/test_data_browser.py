@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from ui.driving import choose_target
 
 from fmviz.tables.limits import UPLOADS
 
@@ -37,6 +38,7 @@ def test_a_file_is_brought_corrected_and_trained_on(server, page, wait_idle, sho
     mine = tmp_path / "my people.csv"
     mine.write_text(CSV, encoding="utf-8")
     uploader.set_input_files(str(mine))
+    choose_target(page, "bought")
     page.locator(".st-key-data_read button:not([disabled])").first.wait_for()
     wait_idle(page)
     figures = page.locator(".st-key-data_figures")

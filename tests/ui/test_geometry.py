@@ -97,12 +97,12 @@ def test_a_click_and_a_key_move_the_point(page, server, wait_idle, shoot):
     page.mouse.click(
         box["x"] + box["width"] * (0.5 + 1.0 / 4.24), box["y"] + box["height"] * (0.5 + 0.5 / 4.24)
     )
-    page.wait_for_url("**/geometry?level=simple&a=1.0&b=-0.5")
+    page.wait_for_url("**/geometry?level=simple&plane=column&a=1.0&b=-0.5&large=ti")
     q = lab.prox_of(lab.PLANES["column"], "ti", np.array([[1.0, -0.5]]), 0.4)[0]
     text = "(1, −0.5) → (" + ", ".join("0" if x == 0 else f"{x:.3g}".replace("-", "−") for x in q) + ")"
     page.locator(".st-key-geometry_panel_ti").get_by_text(text).wait_for()
     wait_idle(page)
     page.locator(".st-key-geometry_a").locator("[role=slider], input[type=range]").first.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_url("**/geometry?level=simple&a=1.05&b=-0.5")
+    page.wait_for_url("**/geometry?level=simple&plane=column&a=1.05&b=-0.5&large=ti")
     wait_idle(page)

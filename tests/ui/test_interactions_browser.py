@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from ui.driving import choose_target
 
 pytestmark = pytest.mark.browser
 
@@ -36,10 +37,11 @@ def test_a_file_is_a_click_from_sentences_and_two_from_a_report(server, page, wa
     uploader = page.locator('[data-testid="stFileUploader"] input[type="file"]')
     uploader.wait_for(state="attached")
     uploader.set_input_files(str(path))
+    choose_target(page, "spend")
     to_sentences, to_report = (f".st-key-{name} button:not([disabled])" for name in CLICKS)
     page.locator(to_sentences).first.click()
     page.locator(".st-key-interactions_surface .js-plotly-plot").wait_for(timeout=120_000)
-    page.get_by_text("pairs of columns predict as well as all").wait_for()
+    page.get_by_text("pairs of columns stand out from chance").first.wait_for()
     wait_idle(page)
     with page.expect_download() as waiting:
         page.locator(to_report).first.click()
@@ -47,7 +49,7 @@ def test_a_file_is_a_click_from_sentences_and_two_from_a_report(server, page, wa
     pairs, alone = (re.findall(pattern, report) for pattern in (r"<h3>(.*? × .*?)</h3>", r"<p>(\w+): [+−]"))
     assert set(pairs[:2]) == {"city × plan", "income × channel"}
     assert alone[0] == "age"
-    assert "Beside simple baselines" in report
+    assert "standard errors behind the best" in report
 
     page.get_by_role("radio", name="Matrix", exact=True).click()
     box = page.locator(".st-key-interactions_groups .gram")

@@ -132,6 +132,6 @@ def test_one_arrow_key_updates_the_pictures_and_then_the_link(page, server, wait
         page.keyboard.press("ArrowRight")
         page.evaluate("window.__changed")
         expect(slider).to_have_attribute("aria-valuetext", power_label(e))
-    page.wait_for_url("**/prox?level=simple&distribution=blocks&d=40&k=8&log2lambda=0")
+    page.wait_for_url("**/prox?level=simple&log2lambda=0")
     study = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
     page.get_by_text(f"TI {study.interactions[study.at(0)]:,}").wait_for()

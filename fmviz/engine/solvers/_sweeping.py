@@ -106,7 +106,7 @@ def linear_sweep(storage: Storage, loss: ScalarLoss, weight, search: bool = Fals
 
 # The minimum number of rows, and of entries of a field, for which threads save time in a sweep; the number of
 # ranges per thread, which balances ranges of different cost.
-_MANY_ROWS, _RANGES = 200_000, 4
+_MANY_ROWS, _RANGES = 500_000, 4
 
 
 def column_ranges(problem: Problem) -> list[list[slice]]:
