@@ -143,7 +143,7 @@ def test_a_bar_moves_where_the_live_channel_is_blocked(server, new_page):
     page.goto(f"{server.url}/path?level=expert&rank=60")
     page.locator("[class*=st-key-path_start] button").first.click()
     bar = page.locator(".fmviz-progress")
-    bar.get_by_text("_fmviz/live is blocked").wait_for()
+    bar.get_by_text("Live updates are blocked").wait_for()
     bar.get_by_text(re.compile("^[1-9]\\d* of 52 fits")).wait_for()
     page.locator("[class*=st-key-path_stop] button").first.click()
     bar.wait_for(state="detached")
