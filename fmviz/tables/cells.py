@@ -359,7 +359,7 @@ def notation_of(values: pd.Series, usual: str = "point") -> Notation | None:
     unit = max(units, key=len, default="")
     own, sign = (".", ",") if decimal == "point" else (",", ".")
     if not proofs and re.fullmatch(_CURRENCY, unit):
-        if any(own in word for word in read):
+        if any(own in word for word in read) and not any(sign in word for word in read):
             # Money never has three decimals.
             return notation_of(values, "comma" if decimal == "point" else "point")
         sign = ""

@@ -152,6 +152,8 @@ def test_what_no_cell_proves_is_asked():
     # Thousands beside 538: certain of money, a question otherwise.
     money = notation("4.949 €", "538 €")
     assert (money.decimal, money.ambiguous) == ("comma", "")
+    # Either sign could divide thousands.
+    assert notation("4.949 €", "4,949 €").decimal == "point"
     assert notation("4.949", "538").ambiguous == "4.949"
     assert notation("3", "1½", "2") is None
 
