@@ -1,12 +1,14 @@
-"""Memory and upload limits of a server, and a cache bounded by the size of its values."""
+"""Limits of memory, disk space and uploads, and a cache bounded by the size of its values."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from pathlib import Path
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -22,6 +24,11 @@ def memory_limit() -> float:
 def uploads_limit() -> float:
     """Return the limit of all uploads in bytes: ``FMVIZ_UPLOADS``, or 2 GB."""
     return _limit("FMVIZ_UPLOADS", 2e9)
+
+
+def disk_limit(folder: Path) -> float:
+    """Return the limit of encoded rows on disk in bytes: ``FMVIZ_DISK``, or half of the free space."""
+    return _limit("FMVIZ_DISK", shutil.disk_usage(folder).free / 2)
 
 
 def _limit(name: str, default: float) -> float:

@@ -408,23 +408,32 @@ class WordColumn(FeatureColumn):
 
     def read(self, values: pd.Series) -> pd.Series:
         """Return the cells as words."""
-        words = pd.Series(words_of(cleaned(values)), index=values.index, name=self.name, dtype=object)
-        read = words.map(self._spellings(words)).astype(object)
+        codes, different = pd.factorize(values)
+        spelled, known = np.array([*different, None], dtype=object), {*self.levels, *self.others, None}
+        # Levels stand for themselves.
+        unseen = np.array([cell not in known for cell in spelled])
+        words = pd.Series(words_of(cleaned(pd.Series(spelled[unseen], dtype=object))), dtype=object)
+        spelled[unseen] = list(map(self._spellings(words).get, words))
+        read = pd.Series(spelled[codes], index=values.index, name=self.name, dtype=object)
         return read.fillna(self.blank) if self.blank else read
 
     def suited(self, values: pd.Series, notes: list[str]) -> Self:
         """Return the column, with a sentence on words in another spelling, see `FeatureColumn.suited`."""
-        spellings = self._spellings(pd.Series(words_of(cleaned(values)), dtype=object))
         known = {*self.levels, *self.others, *self.merged}
+        unseen = [cell for cell in values.dropna().unique().astype(object) if cell not in known]
+        spellings = self._spellings(
+            pd.Series(words_of(cleaned(pd.Series(unseen, dtype=object))), dtype=object)
+        )
         other = [f"{w!r} as {level!r}" for w, level in spellings.items() if level in known and w not in known]
         notes += [f"Column {self.name!r}: {quoted(other)}."] * bool(other)
         return self
 
     def _spellings(self, words: pd.Series) -> dict[str, Any]:
         """Return the level that each of some words stands for, None for a missing value."""
-        known = [*self.levels, *self.others]
+        known = dict.fromkeys([*self.levels, *self.others])
+        unseen = [word for word in words.dropna().unique() if word not in known]
         # A spelling unseen in training, such as "<=50K.".
-        alike = {_alike(word): word for word in reversed(known)}
+        alike = {_alike(word): word for word in reversed(known if unseen else ())}
         if self.single and {*alike} <= {*YES, *_NO}:
             # Another table may use true or 1 for yes.
             says = {word in YES: known for word, known in alike.items()}
@@ -432,11 +441,11 @@ class WordColumn(FeatureColumn):
         if self.blank and known:
             # Whatever is filled in is the level, except a word for no.
             filled = next(level for level in known if level != self.blank)
-            others = {_alike(word): filled for word in words.dropna().unique()}
+            others = {_alike(word): filled for word in unseen}
             alike = others | dict.fromkeys(_NO, self.blank) | alike
-        spellings: dict[str, Any] = {word: alike.get(_alike(word), word) for word in words.dropna().unique()}
-        absent = [*(word for word in spellings if is_error(word) and word not in known), *self.absent]
-        return spellings | dict(zip(known, known, strict=True)) | dict(self.merged) | dict.fromkeys(absent)
+        spellings: dict[str, Any] = {word: alike.get(_alike(word), word) for word in unseen}
+        absent = [*filter(is_error, unseen), *self.absent]
+        return {word: word for word in known} | spellings | dict(self.merged) | dict.fromkeys(absent)
 
     def in_order(self, known: pd.Series) -> list[str]:
         """Return the different words, in the order of `levels` if there is one."""
@@ -445,13 +454,16 @@ class WordColumn(FeatureColumn):
 
     def learn(self, known: pd.Series, scaling: str, rare: int = 1, most: int | None = None) -> Self | None:
         """Return the column with its levels; None if there is only one."""
-        different = self.in_order(known)
+        return self.of_counts(Counter(words_of(known)), rare, most)
+
+    def of_counts(self, counts: Counter[str], rare: int, most: int | None) -> Self | None:
+        """Return the column like `learn`, from the number of rows of every word from `read`."""
+        different = self.in_order(pd.Series([*counts], dtype=object))
         if self.single and len(different) == 2:
             # Without a word for yes, the last in the order, or the one that sorts last.
             usual = different[-1] if self.levels else max(set(different) - {self.blank})
             yes = next((level for level in different if level.strip().lower() in YES), usual)
             return replace(self, levels=(yes,), others=tuple(word for word in different if word != yes))
-        counts = Counter(words_of(known))
         # Ties are broken alphabetically, independently of the order of the rows.
         first = sorted(different, key=lambda word: -counts[word])[:most]
         kept = {word for word in first if counts[word] >= rare}
@@ -465,13 +477,13 @@ class WordColumn(FeatureColumn):
 
     def blocks(self, values: pd.Series) -> list[sp.csr_array]:
         """Return an indicator of every level."""
-        words = words_of(values)
-        codes = pd.Index(self.levels, dtype=object).get_indexer(pd.Index(words, dtype=object))
+        codes, different = pd.factorize(values)
+        places = pd.Index(self.levels, dtype=object).get_indexer(different)
         if self.other_label:
-            codes[(codes < 0) & pd.notna(words)] = len(self.levels)
+            places[places < 0] = len(self.levels)
         # The code -1 takes the last row, which is empty.
         indicators = sp.eye_array(len(self.categories) + 1, len(self.categories), format="csr")
-        return [sp.csr_array(indicators[codes])]
+        return [sp.csr_array(indicators[np.append(places, -1)[codes]])]
 
     def unseen(self, values: pd.Series) -> Counter[str]:
         """Return the words unseen in training, from `read`, with their counts."""

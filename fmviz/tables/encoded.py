@@ -65,8 +65,13 @@ def encode(
     return replace(encoded, notes=notes, group=recipe.group, row_groups=groups[encoded.rows])
 
 
-def applied(source: Source, target: TargetEncoding, encoder: TableEncoder | None) -> Encoded:
-    """Apply a fitted encoding to a file; raises ValueError if a column is missing or unsuitable."""
+def applied(
+    source: Source, target: TargetEncoding, encoder: TableEncoder | None, *, batch: bool = False
+) -> Encoded:
+    """Apply a fitted encoding to a file; raises ValueError if a column is missing or unsuitable.
+
+    All rows of a `batch` of a file may have missing values, and its unseen values have no notes.
+    """
     if encoder is None:
         assert source.X is not None
         return Encoded(source.X, target.encode(source.columns), np.arange(len(source)), 0, target)
@@ -81,12 +86,12 @@ def applied(source: Source, target: TargetEncoding, encoder: TableEncoder | None
     if y is not None:
         lost[target.name] = np.isnan(y.reshape(len(y), -1)).any(axis=1)
     rows = np.flatnonzero(~np.logical_or.reduce([np.zeros(len(table), dtype=bool), *lost.values()]))
-    if not rows.size:
+    if not (rows.size or batch):
         raise ValueError("Every row has a missing value; impute missing values, or ignore columns.")
     if dropped := len(table) - rows.size:
         counts = [f"{name} in {absent.sum():,}" for name, absent in lost.items() if absent.any()]
         notes.append(f"Rows dropped because of missing values: {dropped:,} ({quoted(counts)}).")
     read = {name: values.iloc[rows] for name, values in read.items()}
-    notes += [*encoder.notes(read), *target.unknown(table)]
+    notes += [] if batch else [*encoder.notes(read), *target.unknown(table)]
     X = encoder.encoded(read)
     return Encoded(X, None if y is None else y[rows], rows, dropped, target, encoder, tuple(notes))

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from fmviz.checked import checked
 from fmviz.engine.errors import one_of, whole_number
+from fmviz.tables.batches import TableSample
 from fmviz.tables.cells import (
     DateFormat,
     date_format,
@@ -52,6 +53,7 @@ _MANY_ROWS = 1_000
 # With more numbers in all, no bases are compared.
 _MOST_NUMBERS = 1_000_000
 _RARE = 5
+_LEARNED = ("columns_", "dates_", "sentences_", "bases_", "feature_names_in_", "n_features_in_")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -167,7 +169,41 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         table = _frame(X)
         columns = described(table, self.decimal, self.dates, self.missing_words)
+        self._sample: TableSample | None = None
         return self.learn(table, columns, None if y is None else np.asarray(y).reshape(len(table), -1)[:, 0])
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Take another batch of rows of a table that is larger than memory, with the columns of the first.
+
+        Levels of words, and which are rare, are learned from the counts over all batches; kinds of columns,
+        means, scales, ends and curves from a random sample of up to 200,000 rows, which does not depend on
+        the sizes of the batches. If all rows are in the sample, the encoding is that of `fit`. It is learned
+        when it is first used after a batch. `fit` starts again.
+
+        Parameters
+        ----------
+        X : DataFrame, or (N, m) array_like
+            The rows, as in `fit`.
+        y : (N,) or (N, m) array_like, optional
+            Their target, as in `fit`: for all batches or for none.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or the columns are not those of the first batch.
+        """
+        table, sample = _frame(X), vars(self).get("_sample") or TableSample()
+        self._sample = sample
+        sample.add(table, None if y is None else np.asarray(y).reshape(len(table), -1)[:, 0])
+        for name in {*_LEARNED} & {*vars(self)}:
+            delattr(self, name)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _LEARNED and (sample := vars(self).get("_sample")) is not None:
+            columns = sample.columns(self.decimal, self.dates, self.missing_words)
+            return getattr(self.learn(sample.table, columns, sample.y, words=sample.words), name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def learn(
         self,
@@ -175,8 +211,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns: Iterable[Column],
         y: Any = None,
         row_groups: np.ndarray | None = None,
+        words: Mapping[str, Counter[Any]] | None = None,
     ) -> Self:
-        """Fit like `fit`, with columns that have already been described; `row_groups` as in `best_bases`."""
+        """Fit like `fit`, with columns that have already been described; `row_groups` as in `best_bases`.
+
+        If the table is a sample, `words` has the number of all rows of every word, see `TableSample`.
+        """
         self.feature_names_in_ = np.array([str(name) for name in table], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         self.check(self.feature_names_in_.tolist())
@@ -199,7 +239,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "many of them."
             )
         read = {name: values[kept] for name, values in read.items()}
-        learned = [self._learned(reader, read[reader.name]) for reader in readers]
+        learned = [
+            self._learned(reader, read[reader.name], (words or {}).get(reader.name)) for reader in readers
+        ]
         useful = [column for column in learned if column is not None]
         # Of a group that is alike in a column, such as a person, one row counts.
         groups = None if row_groups is None else row_groups[kept]
@@ -284,7 +326,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for part, cells in parts.items():
             yield (NumberColumn if is_number(cells) else words)(name=part, **whence), cells
 
-    def _learned(self, reader: FeatureColumn, values: pd.Series) -> FeatureColumn | None:
+    def _learned(
+        self, reader: FeatureColumn, values: pd.Series, words: Counter[Any] | None
+    ) -> FeatureColumn | None:
         """Return the fitted column; None, with a sentence, if it has no features."""
         name, known, rule = reader.name, values.dropna(), self._rule(reader)
         # An indicator needs missing values.
@@ -293,6 +337,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.ends and isinstance(reader, NumberColumn) and len(known):
             reader = reader.with_ends(known)
         learned = reader.learn(known, self.scaling, rare, self.most_levels) if len(known) else None
+        if words and isinstance(reader, WordColumn) and not reader.single:
+            read = reader.read(pd.Series([*words], dtype=object))
+            counts = pd.Series([*words.values()]).groupby(read).sum()
+            learned = reader.of_counts(Counter(counts.to_dict()), rare, self.most_levels)
         if learned is None:
             n = known.nunique()
             same = (

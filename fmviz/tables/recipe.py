@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -225,7 +226,11 @@ def row_groups(source: Source, recipe: Recipe) -> np.ndarray | None:
 
 
 def learned(
-    source: Source, recipe: Recipe, rows: np.ndarray | None = None, columns: Iterable[Column] | None = None
+    source: Source,
+    recipe: Recipe,
+    rows: np.ndarray | None = None,
+    columns: Iterable[Column] | None = None,
+    words: Mapping[str, Counter[Any]] | None = None,
 ) -> tuple[TargetEncoding, TableEncoder | None]:
     """Fit the encoding of a file's target and features; libsvm files need no encoder.
 
@@ -239,6 +244,8 @@ def learned(
         The rows on whose target the curves of numbers are chosen; by default all.
     columns : iterable of Column, optional
         The descriptions of the columns, if already known.
+    words : mapping, optional
+        The counts of all words, if the file is a sample, see `fmviz.tables.batches.TableSample`.
 
     Raises
     ------
@@ -279,12 +286,12 @@ def learned(
     groups = None if groups is None else groups[taken]
     number = recipe.logarithm == "auto" and target.task == "regression" and not target.parts
     if number and _logarithm_predicts(target, recipe, features[taken], others, known[taken], groups):
-        target, encoder = learned(source, replace(recipe, logarithm=True), rows, described.values())
+        target, encoder = learned(source, replace(recipe, logarithm=True), rows, described.values(), words)
         note = (
             f"The logarithm of {target.name!r} is fitted: in validation, it predicts {target.name!r} better."
         )
         return replace(target, notes=(*target.notes, note)), encoder
-    return target, recipe.encoder(features).learn(features[taken], others, known[taken], groups)
+    return target, recipe.encoder(features).learn(features[taken], others, known[taken], groups, words)
 
 
 def _logarithm_predicts(
