@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fmviz.engine.design import augmented
     from fmviz.engine.errors import CollapseWarning
     from fmviz.engine.interactions.weights import Interactions, interactions_of, to_expansion
+    from fmviz.engine.parts import Parts
     from fmviz.estimators import (
         BayesianFMClassifier,
         BayesianFMRegressor,
@@ -49,6 +50,7 @@ __all__ = [
     "FactorizationMachineRegressorCV",
     "Interactions",
     "OrdinalRegressor",
+    "Parts",
     "RobustFMClassifier",
     "RobustFMRegressor",
     "SharedBasisClassifier",
@@ -92,6 +94,7 @@ _MODULES = {
     "FactorizationMachineRegressorCV": "fmviz.estimators",
     "Interactions": "fmviz.engine.interactions.weights",
     "OrdinalRegressor": "fmviz.estimators",
+    "Parts": "fmviz.engine.parts",
     "RobustFMClassifier": "fmviz.estimators",
     "RobustFMRegressor": "fmviz.estimators",
     "SharedBasisClassifier": "fmviz.estimators",

@@ -97,6 +97,14 @@ class Storage:
     row: Callable[[Any, int], int]
     value: Callable[[Any, int], float]
 
+    def __reduce__(self) -> Any:
+        # The same object in all processes, since storages are compared by identity.
+        return _storage_named, (self.name,)
+
+
+def _storage_named(name: str) -> Storage:
+    return STORAGES[name]
+
 
 DENSE = Storage("dense", dense_row, stored_value)
 SPARSE = Storage("sparse", sparse_row, stored_value)
@@ -169,7 +177,7 @@ class Design:
     shape : (int, int)
         The numbers N of rows, `n_samples`, and d of columns, `n_features`.
     in_memory : bool
-        Whether X can be read by columns; otherwise only its `row_blocks` can be read.
+        Whether X can be read by columns; otherwise only the rows of its `row_blocks` once they are `loaded`.
 
     Raises
     ------
@@ -268,6 +276,19 @@ class Design:
         """The number of non-zero entries of every column, shape (d,)."""
         return np.asarray((self.matrix != 0).sum(axis=0)).ravel()
 
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """The sum of the squares of every column, shape (d,)."""
+        return self.transpose_dot(np.ones(self.n_samples), 2)
+
+    def loaded(self) -> Design:
+        """Return the rows in memory: this design, unless it is read whenever it is used."""
+        return self
+
+    def of_rows(self, rows: np.ndarray) -> Design:
+        """Return the design of some rows, given by index."""
+        return Design(self.take(rows), self.dtype)
+
     def take(self, rows: np.ndarray) -> Any:
         """Return some rows, given by index, as an array or a sparse array."""
         return self.matrix[rows]
@@ -305,7 +326,8 @@ class Design:
         n = self.n_samples
         count = min(_MOST_BLOCKS, 1 << (n // _BLOCK_ROWS).bit_length() - 1)
         edges = [n * b // count for b in range(count + 1)]
-        return tuple(_RowBlock(self, begin, end) for begin, end in pairwise(edges))
+        X = self.matrix if self.storage is DENSE else self.by_rows
+        return tuple(RowBlock(_rows(X, *ends), self.storage, self.dtype, n) for ends in pairwise(edges))
 
     @property
     def by_rows(self) -> Any:
@@ -445,30 +467,28 @@ class Design:
         return product.T
 
 
-class _RowBlock(Design):
-    """Rows `begin` to `end` of a design as views, for products and kernels by rows: it has no `columns`."""
+def _rows(X: Any, begin: int, end: int) -> Any:
+    """Return rows of an array or a CSR array as views."""
+    if not sp.issparse(X):
+        return X[begin:end]
+    indptr = X.indptr[begin : end + 1]
+    entries = slice(indptr[0], indptr[-1])
+    part = X.data[entries], X.indices[entries], indptr - indptr[0]
+    return type(X)(part, shape=(end - begin, X.shape[1]))
 
-    def __init__(self, design: Design, begin: int, end: int) -> None:
-        self.dtype, self.storage = design.dtype, design.storage
-        self._powers, self._forms = {}, design._forms
-        self._range, self._n_all = slice(begin, end), design.n_samples
-        self.matrix = design.matrix[begin:end] if self.storage is DENSE else self.by_rows
+
+class RowBlock(Design):
+    """Some of N rows, as an array or a CSR array, for products and kernels by rows: it has no `columns`."""
+
+    def __init__(self, X: Any, storage: Storage, dtype: str, n_all: int) -> None:
+        self.dtype, self.storage, self.matrix, self._n_all = dtype, storage, X, n_all
+        self._powers, self._forms = {}, {"columns" if storage is DENSE else "rows": X}
         self._take_shape()
-        self.nnz = int(self.matrix.size)
+        self.nnz = int(X.size)
 
     @property
     def row_blocks(self) -> tuple[Design, ...]:
         return (self,)
-
-    @property
-    def by_rows(self) -> Any:
-        X, rows = super().by_rows, self._range
-        if self.storage is DENSE:
-            return X[rows]
-        begin, end = X.indptr[rows.start], X.indptr[rows.stop]
-        indptr = X.indptr[rows.start : rows.stop + 1] - begin
-        part = X.data[begin:end], X.indices[begin:end], indptr
-        return type(X)(part, shape=(indptr.size - 1, X.shape[1]))
 
     def power(self, exponent: int) -> Any:
         if self.storage is DENSE and self.nnz > _KEPT_POWERS:

@@ -185,7 +185,8 @@ class Problem(Formulation):
     @property
     def row_blocks(self) -> tuple[Problem, ...]:
         """The problems of blocks of rows, whose empirical risks add up to that of all rows."""
-        return self._row_blocks if self.model.by_row and len(self.design.row_blocks) > 1 else (self,)
+        several = len(self.design.row_blocks) > 1 or not self.design.in_memory
+        return self._row_blocks if self.model.by_row and several else (self,)
 
     @cached_property
     def _row_blocks(self) -> tuple[Problem, ...]:
@@ -199,10 +200,25 @@ class Problem(Formulation):
 
     def total(self, function: Callable[[Any], Any], blocks: Sequence[Any]) -> Any:
         """Return the sum of a function over blocks of rows, which may use the memory of the first term."""
-        if len(blocks) == 1:
+        if len(blocks) == 1 and self.design.in_memory:
             return function(blocks[0])
         with one_thread():
             return reduce(_added, self.mapper(function, blocks))
+
+    def loaded(self) -> Problem:
+        """Return the problem with its rows in memory."""
+        return self if (design := self.design.loaded()) is self.design else replace(self, design=design)
+
+    @cached_property
+    def reference(self) -> Problem:
+        """The problem itself or, if its rows are not in memory, that of the first block of them."""
+        if self.design.in_memory:
+            return self
+        with one_thread():
+            matrix = next(iter(self.mapper(_matrix, self.design.row_blocks[:1])))
+        design, block = Design(matrix, self.design.dtype), self.row_blocks[0]
+        weights = None if block.sample_weight is None else _weights(block.sample_weight, design.n_samples)
+        return replace(block, design=design, sample_weight=weights, mapper=IN_TURN, n_all=None)
 
     @property
     def n_rows(self) -> int:
@@ -263,7 +279,7 @@ class Problem(Formulation):
         weights = self.sample_weight
         return replace(
             self,
-            design=Design(self.design.take(rows), self.design.dtype),
+            design=self.design.of_rows(rows),
             target=replace(self.target, values=self.target.values[rows]),
             sample_weight=None if weights is None else _weights(weights[rows], rows.size),
         )
@@ -440,22 +456,25 @@ class Evaluation:
 
     def __init__(self, problem: Problem, parameters: Parameters) -> None:
         self.problem, self.parameters = problem, parameters
-        self._each = [_RowSums(block, parameters) for block in problem.row_blocks]
+        self._each = [
+            _RowSums(block, parameters) if problem.design.in_memory else block for block in problem.row_blocks
+        ]
         self._totals: dict[str, Any] = {}
 
     def totals(self, *names: str) -> list[Any]:
         """Return several of the values below by name, computed in one pass over the rows."""
         if missing := [name for name in names if name not in self._totals]:
-            values = self.problem.total(partial(_values, missing), self._each)
+            values = self.problem.total(partial(_values, missing, self.parameters), self._each)
             self._totals |= zip(missing, values, strict=True)
         return [self._totals[name] for name in names]
 
     def under(self, loss: Loss) -> Evaluation:
         """Return the evaluation with another loss, with the same predictions."""
-        self.totals("risk")
         other = Evaluation(replace(self.problem, loss=loss), self.parameters)
-        for new, old in zip(other._each, self._each, strict=True):
-            new.forward = old.forward
+        if self.problem.design.in_memory:
+            self.totals("risk")
+            for new, old in zip(other._each, self._each, strict=True):
+                new.forward = old.forward
         return other
 
     @property
@@ -530,22 +549,27 @@ def predictions(
     model: Model, design: Design, parameters: Parameters, mapper: Threads = IN_TURN
 ) -> np.ndarray:
     """Return f for every row of a design, shape (N,) or (N, m), computed by its blocks of rows."""
-    if not model.by_row or len(design.row_blocks) == 1:
+    if not model.by_row or (design.in_memory and len(design.row_blocks) == 1):
         return model.scores(design, parameters)
     with one_thread():
         return np.concatenate([*mapper(partial(_scores, model, parameters), design.row_blocks)])
 
 
 def _scores(model: Model, parameters: Parameters, design: Design) -> np.ndarray:
-    return model.scores(design, parameters)
+    return model.scores(design.loaded(), parameters)
 
 
 def _risk(parameters: Parameters, block: Problem) -> float:
-    return block.empirical_risk(block.model.scores(block.design, parameters))
+    return block.empirical_risk(block.model.scores(block.design.loaded(), parameters))
 
 
-def _values(names: Sequence[str], sums: _RowSums) -> list[Any]:
+def _values(names: Sequence[str], parameters: Parameters, block: Problem | _RowSums) -> list[Any]:
+    sums = _RowSums(block.loaded(), parameters) if isinstance(block, Problem) else block
     return [getattr(sums, name) for name in names]
+
+
+def _matrix(design: Design) -> Any:
+    return design.loaded().matrix
 
 
 def _added(total: Any, term: Any) -> Any:

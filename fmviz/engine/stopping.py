@@ -15,7 +15,6 @@ from .parameters import Parameters
 from .problem import Problem
 from .snapshot import Reason, Snapshot, Status
 from .solvers import Solver
-from .solvers.base import second_moments
 
 # Line searches compare objectives, which agree to the last digit at points about 1e-8 apart.
 _ROUNDING = 1e-6
@@ -201,7 +200,7 @@ def _unequal_columns(problem: Problem) -> str | None:
     The size is the root mean square of the non-zero entries; rare features therefore do not count as small.
     """
     counts = problem.design.counts
-    sizes = np.sqrt(second_moments(problem)[counts > 0] / counts[counts > 0])
+    sizes = np.sqrt(problem.design.squares[counts > 0] / counts[counts > 0])
     if problem.model.certificate != "stationarity" or not sizes.size or sizes.max() < _UNEQUAL * sizes.min():
         return None
     power = superscript(floor(log10(sizes.max() / sizes.min())))

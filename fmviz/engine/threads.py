@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from itertools import repeat
+from typing import Any, TypeVar
 
 from .errors import whole_number
 
@@ -59,15 +61,29 @@ class Threads:
         # The caller's context includes its floating-point error handling; a context runs in one thread only.
         contexts = [contextvars.copy_context() for _ in items]
 
-        def timed(context: contextvars.Context, item: Item) -> tuple[Result, float]:
-            begin = time.thread_time()
-            return context.run(function, item), time.thread_time() - begin
-
         # A pool per call takes a tenth of a millisecond; threads would not survive a fork of the process.
         with ThreadPoolExecutor(n_threads, "fmviz-rows") as pool:
-            for result, seconds in pool.map(timed, contexts, items):
+            for result, seconds in pool.map(_timed_in, contexts, repeat(function), items):
                 self.seconds += seconds
                 yield result
+
+    def then(self, function: Callable[[Any], Any], source: Callable[[], Any]) -> Any:
+        """Return the source of a function of the rows of a source, see `fmviz.engine.parts.Parts`."""
+        return partial(_composed, function, source)
+
+
+def timed(function: Callable[[Item], Result], item: Item) -> tuple[Result, float]:
+    """Return the result for an item, and the CPU time that it took."""
+    begin = time.thread_time()
+    return function(item), time.thread_time() - begin
+
+
+def _timed_in(context: contextvars.Context, *arguments: Any) -> Any:
+    return context.run(timed, *arguments)
+
+
+def _composed(function: Callable[[Any], Any], source: Callable[[], Any]) -> Any:
+    return function(source())
 
 
 IN_TURN = Threads()

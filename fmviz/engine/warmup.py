@@ -75,7 +75,7 @@ def make_ready(problem: Problem, method: Solver) -> None:
     key = (layout, *kernels, weighted, dtype, method.name, *choices.values())
     if key not in _ready:
         rng = np.random.default_rng(0)
-        sample = sample_of(problem, rng)
+        sample = sample_of(problem.reference, rng)
         trial = get_solver(method.name, choices).on(sample)
         start = sample.start(0.1, rng)
         trial.start(start, rng)

@@ -24,6 +24,7 @@ from fmviz.engine.interactions.weights import PairWeights
 from fmviz.engine.losses import get_loss
 from fmviz.engine.models import ConvexFM, Model
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.parts import Parts
 from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Formulation, Problem, predictions
 from fmviz.engine.schedule import STRENGTHS, strengths_in_words
@@ -135,7 +136,13 @@ class ModelEstimator(SparseInput, ABC):
             X, kept = drop_empty_features(X, about["model"], about["rank"], n_dummies)
         if self._merges_rows:
             X, target, sample_weight = merged_rows(X, target, sample_weight)
-        design = Design(augmented(X, n_dummies), self.dtype)
+        design = X
+        if not isinstance(X, Parts):
+            design = Design(augmented(X, n_dummies), self.dtype)
+        elif n_dummies:
+            raise ValueError(f"augment = True adds features to X, which is in parts; add {n_dummies} of 1.")
+        elif X.mapper is not None:
+            about["mapper"] = X.mapper
         problem = Problem.build(design, target, sample_weight=sample_weight, **about)
         if centred and self.standardize:
             problem = problem.centred()
@@ -149,7 +156,9 @@ class ModelEstimator(SparseInput, ABC):
         """Fit to checked data; held-out rows can be `stratified` by class."""
         warm, budget, rng = self._switch("warm_start"), self._budget(), generator(self.random_state)
         problem, kept = self._problem(X, target, sample_weight, all_features=warm)
-        problem, begin = self._completed(problem)
+        completed, begin = self._completed(problem.reference)
+        strengths = {name: getattr(completed, name) for name in STRENGTHS}
+        problem = completed if problem.design.in_memory else problem.at(**strengths)
         held_out = None
         if self._switch("early_stopping"):
             fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
@@ -434,8 +443,12 @@ class ModelEstimator(SparseInput, ABC):
     def _scores(self, X: Any) -> np.ndarray:
         """Return f of checked rows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            design = Design(augmented(self._scale.apply(X), self._fitted_dummies), self.dtype)
-            f = predictions(self._fitted_model, design, self._fitted_parameters(), self._mapper())
+            design, mapper = self._scale.apply(X), self._mapper()
+            if isinstance(X, Parts):
+                mapper = X.mapper or mapper
+            else:
+                design = Design(augmented(design, self._fitted_dummies), self.dtype)
+            f = predictions(self._fitted_model, design, self._fitted_parameters(), mapper)
         if not np.isfinite(f).all():
             raise ValueError("A prediction overflows because X has very large values. Scale X.")
         return f

@@ -14,16 +14,18 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, check_X_y, column_or_1d, validate_data
 
 from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
+from fmviz.engine.cluster import dask_parts
 from fmviz.engine.design import DTYPES, check_format
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.fit import Fit
 from fmviz.engine.memory import available_bytes, in_words
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
+from fmviz.engine.parts import Parts
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.snapshot import Snapshot, html_table
@@ -45,6 +47,8 @@ def checked_data(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
         If the data are invalid.
     """
     dtype = one_of("dtype", getattr(estimator, "dtype", "float64"), DTYPES)
+    if hasattr(X, "__dask_graph__") or isinstance(X, Parts):
+        return _checked_parts(estimator, X, dtype, *y, **checks)
     check_format(X)
     for values in y:
         _check_present(values)
@@ -58,6 +62,19 @@ def checked_data(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
             f"X has text in column {words[0]!r}: {error}. Encode it as numbers, for example with "
             "make_pipeline(fmviz.TableEncoder(), ...)."
         ) from None
+
+
+def _checked_parts(
+    estimator: Any, X: Any, dtype: str, *y: Any, reset: bool = True, **checks: Any
+) -> Parts | tuple[Parts, np.ndarray]:
+    """Return X in parts, and y in memory."""
+    parts = X if isinstance(X, Parts) else dask_parts(X, dtype)
+    like, names = np.zeros((1, parts.n_features)), getattr(X, "columns", None)
+    validate_data(estimator, like if names is None else pd.DataFrame(like, columns=[*names]), reset=reset)
+    if not y:
+        return parts
+    rows = np.broadcast_to(0.0, (parts.n_samples, 1))
+    return parts, check_X_y(rows, *map(np.asarray, y), **checks)[1]
 
 
 def _check_present(y: Any) -> None:
@@ -218,7 +235,7 @@ class HeldOut:
             random_state=int(rng.integers(2**31)),
             stratify=problem.y if stratified else None,
         )
-        self.training, self._problem = problem.of_rows(training), problem.of_rows(chosen)
+        self.training, self._problem = (problem.of_rows(np.sort(rows)) for rows in (training, chosen))
         self._patience, self._best = patience, cast(Any, None)
 
     def after(self, snapshot: Snapshot) -> tuple[Snapshot, str | None]:

@@ -14,12 +14,15 @@ a model lacks such terms, its columns are divided but not centred.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fmviz.engine.design import Design
+from fmviz.engine.design import DENSE, Design
+from fmviz.engine.parts import Parts
 from fmviz.engine.problem import Problem
 
 # A column with a smaller standard deviation, relative to its largest value, is a constant with rounding
@@ -65,11 +68,16 @@ class Scale:
         ValueError
             If the setting is unknown.
         """
+        return cls._of_moments(*moments(X, weights), sp.issparse(X), standardize, centered)
+
+    @classmethod
+    def _of_moments(
+        cls, mean: np.ndarray, deviation: np.ndarray, sparse: bool, standardize: Any, centered: bool
+    ) -> Scale:
         if standardize not in ("auto", True, False):
             raise ValueError(f"standardize = {standardize!r} must be 'auto', True or False.")
-        mean, deviation = moments(X, weights)
-        divided = bool(standardize) and not (sp.issparse(X) and standardize == "auto")
-        center = np.where(divided and centered and not sp.issparse(X), mean, 0.0)
+        divided = bool(standardize) and not (sparse and standardize == "auto")
+        center = np.where(divided and centered and not sparse, mean, 0.0)
         return cls(center, np.where(divided & (deviation > 0.0), deviation, 1.0), (mean, deviation))
 
     @classmethod
@@ -78,6 +86,9 @@ class Scale:
         # In models of a single higher order, only dummy features give lower-order products.
         lower = min(problem.model.orders, default=2) == 2 or dummies > 0
         centered = problem.fit_linear and problem.fit_intercept and lower
+        if not problem.design.in_memory:
+            sparse = problem.design.storage is not DENSE
+            return cls._of_moments(*_moments_of_blocks(problem), sparse, standardize, centered)
         X = problem.design.matrix[:, : problem.design.n_features - dummies]
         return cls.of(X, standardize, centered, problem.sample_weight)
 
@@ -113,6 +124,8 @@ class Scale:
             )
         if not self.center.any() and (self.scale == 1.0).all():
             return X
+        if isinstance(X, Parts):
+            return X.transformed(repeat(partial(self.apply, rounded=rounded)))
         scaled: Any
         if sp.issparse(X) and not self.center.any():
             scaled = sp.csc_array(X @ sp.diags_array(1.0 / self.scale))
@@ -132,8 +145,10 @@ class Scale:
         """Return a problem with scaled features; dummy features are unchanged."""
         wide = Scale(np.pad(self.center, (0, dummies)), np.pad(self.scale, (0, dummies), constant_values=1.0))
         design = problem.design
-        X = wide.apply(design.matrix, rounded=True)
-        return problem if X is design.matrix else replace(problem, design=Design(X, design.dtype))
+        before = design.matrix if design.in_memory else design
+        if (X := wide.apply(before, rounded=True)) is before:
+            return problem
+        return replace(problem, design=X if isinstance(X, Design) else Design(X, design.dtype))
 
     def in_units(self, P: np.ndarray, w: np.ndarray, bias: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         """Convert P, w and b from scaled columns to the equivalent factorization machine of the unscaled X.
@@ -144,6 +159,22 @@ class Scale:
         sums = np.einsum("j,...jk->...k", self.center, P)
         crossed = np.einsum("...jk,...k->...j", P, sums) - self.center * np.square(P).sum(axis=-1)
         return P, w - crossed, bias + (0.5 * crossed - w) @ self.center
+
+
+def _moments_of_blocks(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return `moments` for rows that are not in memory."""
+    each = zip(*problem.mapper(_moments_of_block, problem.row_blocks), strict=True)
+    shares, means, deviations = map(np.array, each)
+    mean = shares @ means
+    deviation = np.sqrt(shares @ (np.square(deviations) + np.square(means - mean)))
+    return mean, np.where(deviation > _CONSTANT * problem.design.largest, deviation, 0.0)
+
+
+def _moments_of_block(block: Problem) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the share of a block in the weights, and its moments."""
+    total = block.unit_weights.sum()
+    X = block.loaded().design.matrix
+    return total / block.n_rows, *moments(X, block.sample_weight if total else None)
 
 
 def moments(X: Any, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -168,7 +168,8 @@ class Solver(Named):
         fitted = problem.model.fits_coefficients
         if (self.needs_mu or fitted) and (reason := problem.loss.why_no_mu(self.label)) is not None:
             return reason
-        if isinstance(problem, Problem) and not (problem.design.in_memory or (self.by_sums and not fitted)):
+        sums = self.by_sums and problem.model.by_row and not fitted
+        if isinstance(problem, Problem) and not (problem.design.in_memory or sums):
             return WhyNot(
                 "not_in_memory",
                 f"{self.label} reads all rows at every step, but they are not in one memory. Use APGD, which "

@@ -74,8 +74,8 @@ def fit_from(
     if start is None and not informed:
         start = problem.start(init_scale, rng)
     elif start is None:
-        start = path_start(problem, init_scale, rng, shrunk)
-        start = start if at_any_strength else lower_start(problem, start)
+        start = path_start(problem.reference, init_scale, rng, shrunk)
+        start = start if at_any_strength else lower_start(problem.reference, start)
     fit = Fit.of(problem, solver, start=start, rng=rng)
     return replace(fit, solver=informed_solver(fit.solver, problem)) if informed else fit
 
@@ -147,7 +147,9 @@ def why_empty(problem: Problem, end: Parameters) -> str | None:
         reasons = problem.by_machine(why_empty, end)
         empty = [c for c, why in enumerate(reasons) if why is not None]
         return f"{problem.target.in_words(empty)}: {reasons[empty[0]]}" if empty else None
-    if problem.model.convex or not end.P.size or end.P.any() or problem.at_constant:
+    if problem.model.convex or not problem.design.in_memory or not end.P.size or end.P.any():
+        return None
+    if problem.at_constant:
         return None
     at = f"λ = {typeset(problem.lambda_sparse)} and λ_p = {typeset(problem.lambda_p)}"
     if problem.model.no_threshold is not None:
