@@ -42,7 +42,7 @@ def report(fit: Fit, top: int) -> tuple[dict[str, Any], pd.DataFrame]:
     content = {
         "data": {
             "name": dataset.name,
-            "rows": len(dataset.y),
+            "rows": sum(design.n_samples for design in prepared.designs),
             "training_rows": prepared.problem.design.n_samples,
             "dropped_rows": 0 if encoded is None else encoded.dropped,
             "features": int(dataset.X.shape[1]),
@@ -172,7 +172,8 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
         lines += [f"Columns by their individual effect on predictions{of}:", *mains, ""]
         lines += [part["message"], *(f"  {row['sentence']}" for row in part["pairs"]), ""]
     if content["candidates"]:
-        lines += [f"Sparse pairs, fitted to {data['training_rows']:,} rows:", *machine, ""]
+        kind = "Pairs" if content["predicts"] == "pairs" else "Sparse pairs"
+        lines += [f"{kind}, fitted to {data['training_rows']:,} rows:", *machine, ""]
     each = pairs.groupby("output", sort=False) if outputs > 1 else pairs
     shown = each.head(max(3, _PRINTED // outputs) if outputs > 1 else _PRINTED)
     rows = shown.rename(columns=lambda name: name.replace("_", " ")).to_dict("records")

@@ -20,7 +20,7 @@ from fmviz.typography import cell
 
 if TYPE_CHECKING:
     from fmviz.lab.store import RunStore
-    from fmviz.tables.source import Source
+    from fmviz.tables.source import Reading, Source
 
 _WIDEST = 48
 
@@ -113,6 +113,21 @@ def open_store(arguments: argparse.Namespace) -> RunStore:
     return RunStore(store_path(arguments))
 
 
+def reading_of(given: Sequence[str]) -> Reading:
+    """Return the options ``NAME=VALUE`` of reading a file; raises ValueError if one is not known."""
+    from fmviz.tables.source import CHOICES, Reading
+
+    asked: dict[str, Any] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or name not in (*CHOICES, "skip", "missing"):
+            raise ValueError(
+                f"--read {text!r} is not known; use {', '.join(CHOICES)}, missing or skip with a value."
+            )
+        asked[name] = int(value) if name == "skip" and value.isdecimal() else value
+    return Reading(**asked)
+
+
 def read_source(
     path: str, given: Sequence[str], no_limits: bool, rows: float | None = None
 ) -> tuple[Source, str]:
@@ -124,16 +139,7 @@ def read_source(
     from fmviz.lab.untrusted import read_confined
     from fmviz.tables.files import read
     from fmviz.tables.limits import COMMAND, LOCAL, SAMPLE_CELLS, SMALLER
-    from fmviz.tables.source import CHOICES, Reading
 
-    asked: dict[str, Any] = {}
-    for text in given:
-        name, sign, value = text.partition("=")
-        if not sign or name not in (*CHOICES, "skip", "missing"):
-            raise ValueError(
-                f"--read {text!r} is not known; use {', '.join(CHOICES)}, missing or skip with a value."
-            )
-        asked[name] = int(value) if name == "skip" and value.isdecimal() else value
     within = replace(LOCAL if no_limits else COMMAND, samples=rows is not None)
     if rows:
         within = replace(within, rows=rows, cells=math.inf, unfolded=LOCAL.unfolded)
@@ -142,7 +148,7 @@ def read_source(
     data = read_input(path, within.file, SMALLER + within.otherwise)
     file = expanded(path)
     name = "Standard input" if path == STANDARD_INPUT else file.name if file.is_file() else path
-    return (read if no_limits else read_confined)(data, Reading(**asked), name, within), name
+    return (read if no_limits else read_confined)(data, reading_of(given), name, within), name
 
 
 class Progress:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from fmviz.cli._terminal import (
     open_store,
     print_json,
     read_source,
+    reading_of,
     to_stderr,
 )
 from fmviz.lab.uploads import is_upload
@@ -30,10 +32,11 @@ if TYPE_CHECKING:
     from fmviz.lab.search.first_fit import FirstFit
     from fmviz.lab.store import RunStore
     from fmviz.tables.encoded import Encoded
+    from fmviz.tables.encoder import TableEncoder
     from fmviz.tables.kinds import Column
     from fmviz.tables.recipe import Recipe
     from fmviz.tables.source import Source
-    from fmviz.tables.target import Task
+    from fmviz.tables.target import TargetEncoding, Task
 
 HELP = "fit a sparse factorization machine to a CSV, TSV, Parquet or libsvm file and rank its interactions"
 
@@ -61,6 +64,12 @@ _OPTIONS: dict[str, type] = {
     "max_epochs": int,
     "tol": float,
 }
+
+
+def _number_of_rows(text: str) -> float:
+    return math.inf if text == "all" else int(text)
+
+
 # The options of a table, for `argparse`.
 _TABLE: dict[str, dict[str, Any]] = {
     "--target": {"metavar": "COLUMN", "help": "the column to predict, or several, separated by commas"},
@@ -104,9 +113,10 @@ _TABLE: dict[str, dict[str, Any]] = {
         "help": "the same as --use COLUMN=ignored",
     },
     "--rows": {
-        "type": int,
+        "type": _number_of_rows,
         "metavar": "N",
-        "help": "read at most N rows, drawn at random (default: up to 1,000,000 rows with 10,000,000 cells)",
+        "help": "read at most N rows, drawn at random (default: up to 1,000,000 rows with 10,000,000 cells), "
+        "or all: fit pairs of columns to every row of a Parquet, Feather or CSV file, encoded on disk",
     },
     "--group": {
         "default": "",
@@ -168,6 +178,11 @@ add = partial(
                 "metavar": "N",
                 "help": "threads for 20,000 rows or more, -1 for one per core; the results are equal "
                 "(default: 1)",
+            },
+            "--dask": {
+                "metavar": "ADDRESS",
+                "help": "the scheduler of a Dask cluster for --rows all, tcp://host:port; its workers read the "
+                "folder of the run store",
             },
             "--top": {"type": int, "default": 1000, "help": "pairs in interactions.csv (default: 1000)"},
             "--output": {
@@ -234,6 +249,7 @@ class Fit:
 def run(arguments: argparse.Namespace) -> int:
     """Fit, print a summary, and write the files; return 1 if the run cannot be stored."""
     from fmviz.cli import _fit_report
+    from fmviz.engine.cluster import Cluster, connected
     from fmviz.engine.threads import Threads
     from fmviz.lab.datasets import DATASETS
     from fmviz.paths import accepted_range
@@ -246,8 +262,15 @@ def run(arguments: argparse.Namespace) -> int:
     # Validated before reading the data, which may be slow.
     arguments.mapper = Threads.of(arguments.jobs)
     known = arguments.data in DATASETS or is_upload(arguments.data)
-    with Progress() as progress:
+    with Progress() as progress, ExitStack() as stack:
         of = _of_registered if known and not Path(arguments.data).is_file() else _of_file
+        if of is _of_file and arguments.rows == math.inf:
+            of = _of_all_rows
+            if arguments.dask:
+                client = stack.enter_context(connected(arguments.dask))
+                arguments.mapper = Cluster(client=client)
+        elif arguments.dask:
+            raise ValueError("--dask is for a file with --rows all; add it, or omit --dask.")
         fit = of(arguments, progress)
     report, pairs = _fit_report.report(fit, arguments.top)
     try:
@@ -327,6 +350,53 @@ def _of_file(arguments: argparse.Namespace, progress: Progress) -> Fit:
     if choose and "tol" not in given:
         prepared = with_settings(prepared, {"tol": _TUNED_TOL})
     return _fit(arguments, prepared, encoding, progress, source, choose=choose)
+
+
+def _of_all_rows(arguments: argparse.Namespace, progress: Progress) -> Fit:
+    """Fit to all rows of a file, encoded on disk."""
+    from fmviz.engine.schedule import STRENGTHS
+    from fmviz.lab.experiment import Experiment
+    from fmviz.lab.files import expanded
+    from fmviz.lab.search.all_rows import FIRST, all_rows_fit
+    from fmviz.lab.store.rows import cost, folder_of, stored_rows
+    from fmviz.paths.validation import finished
+    from fmviz.tables.batches import TableFile, TableSample
+    from fmviz.tables.recipe import columns_of, learned
+    from fmviz.tables.source import Source
+
+    for option, present in (
+        ("--group", arguments.group),
+        ("--interactions", arguments.interactions is not None),
+        ("--strengths", arguments.strengths != "best"),
+    ):
+        if present:
+            raise ValueError(f"{option} does not apply to --rows all; omit it, or draw a sample by --rows N.")
+    given = _given(arguments)
+    file = TableFile(expanded(arguments.data), reading_of(arguments.read))
+    name, reading = file.path.name, file.reading
+    first = Source(reading, next(file.batches()))
+    # Validated before reading all rows.
+    _recipe(first, columns_of(first), name, arguments)
+    progress.clear()
+    to_stderr(cost(file))
+
+    def learn(sample: TableSample) -> tuple[TargetEncoding, TableEncoder]:
+        source = Source(reading, sample.table)
+        every = sample.columns(reading.usual_decimal, reading.dates, reading.missing)
+        columns = [replace(own, note="") if "--group" in own.note else own for own in every]
+        return learned(source, _recipe(source, columns, name, arguments), None, columns, sample.words)
+
+    asked = {option: getattr(arguments, option[2:].replace("-", "_")) for option in _TABLE}
+    rows = finished(stored_rows(file, folder_of(file, asked), learn), progress.tell)
+    task = rows.target.task
+    loss = "squared" if task == "regression" else "logistic"
+    experiment = Experiment.from_dict({**_first_settings(given, task), **FIRST, "loss": loss, **given})
+    choose = not set(STRENGTHS).intersection(given)
+    steps = all_rows_fit(rows, name, experiment, arguments.mapper, choose=choose)
+    last, findings, encoded = finished(steps, lambda step: progress.tell(step.message))
+    rows.delete()
+    command = f"fmviz {shlex.join(arguments.given)}"
+    return Fit(last, encoded, lambda numbers: encoded, first, dict(last.search), command, findings)
 
 
 def _fit(

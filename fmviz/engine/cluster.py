@@ -37,8 +37,7 @@ class Cluster(Threads):
         # A task, unlike scattered data, can be repeated.
         sent = self.client.submit(_same, function, pure=False)
         futures = self.client.map(_applied, [sent] * len(items), [*map(self._future, items)], pure=False)
-        for future in futures:
-            result, seconds = future.result()
+        for result, seconds in self.client.gather(futures):
             self.seconds += seconds
             yield result
 
@@ -62,6 +61,36 @@ class Cluster(Threads):
             self._futures[id(item)] = future
             finalize(item, self._futures.pop, id(item))
         return future
+
+
+def connected(address: str) -> Any:
+    """Return a client of a Dask scheduler, to be closed.
+
+    Raises
+    ------
+    ValueError
+        If the scheduler cannot be reached, or the package distributed is not installed.
+    """
+    try:
+        from distributed import Client
+        from distributed.comm import parse_address, parse_host_port
+        from distributed.comm.registry import get_backend
+    except ImportError:
+        raise ValueError(
+            "A Dask cluster needs the package distributed; install it with `pip install distributed`, or "
+            "omit the scheduler to use local cores."
+        ) from None
+    try:
+        # A client with an invalid address cannot be closed.
+        scheme, where = parse_address(address)
+        get_backend(scheme)
+        parse_host_port(where)
+        return Client(address, timeout="20s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ValueError(
+            f"The Dask scheduler {address!r} cannot be reached ({error}). Start one with `dask scheduler`, "
+            "and give the address it prints, for instance tcp://127.0.0.1:8786."
+        ) from None
 
 
 def dask_parts(X: Any, dtype: str) -> Parts:

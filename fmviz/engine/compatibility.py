@@ -38,7 +38,9 @@ def why_not(problem: Formulation, solver: str | Solver = "auto") -> WhyNot | Non
     """
     if solver == "auto":
         reasons = [method.why_not(problem) for method in SOLVERS.values()]
-        return None if None in reasons else reasons[0]
+        # Other data would suffice.
+        nearest = (reason for reason in reasons if reason is not None and reason.code == "not_in_memory")
+        return None if None in reasons else next(nearest, reasons[0])
     return get_solver(solver).why_not(problem)
 
 

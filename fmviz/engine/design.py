@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -285,6 +285,10 @@ class Design:
         """Return the rows in memory: this design, unless it is read whenever it is used."""
         return self
 
+    def collected(self, blocks: slice = slice(None)) -> Any:
+        """Return X, or some of its blocks of rows, in memory."""
+        return self.matrix
+
     def of_rows(self, rows: np.ndarray) -> Design:
         """Return the design of some rows, given by index."""
         return Design(self.take(rows), self.dtype)
@@ -327,7 +331,14 @@ class Design:
         count = min(_MOST_BLOCKS, 1 << (n // _BLOCK_ROWS).bit_length() - 1)
         edges = [n * b // count for b in range(count + 1)]
         X = self.matrix if self.storage is DENSE else self.by_rows
-        return tuple(RowBlock(_rows(X, *ends), self.storage, self.dtype, n) for ends in pairwise(edges))
+        blocks = (
+            RowBlock(_rows(X, *ends), self.storage, self.dtype, n, partial(self._by_rows_of, *ends))
+            for ends in pairwise(edges)
+        )
+        return tuple(blocks)
+
+    def _by_rows_of(self, begin: int, end: int) -> Any:
+        return _rows(self.by_rows, begin, end)
 
     @property
     def by_rows(self) -> Any:
@@ -478,17 +489,27 @@ def _rows(X: Any, begin: int, end: int) -> Any:
 
 
 class RowBlock(Design):
-    """Some of N rows, as an array or a CSR array, for products and kernels by rows: it has no `columns`."""
+    """Some of N rows, as an array or a CSR array, for products and kernels by rows: it has no `columns`.
 
-    def __init__(self, X: Any, storage: Storage, dtype: str, n_all: int) -> None:
+    `by_rows` returns them as an array with contiguous rows if they are a view of a larger one.
+    """
+
+    def __init__(
+        self, X: Any, storage: Storage, dtype: str, n_all: int, by_rows: Callable[[], Any] | None = None
+    ) -> None:
         self.dtype, self.storage, self.matrix, self._n_all = dtype, storage, X, n_all
         self._powers, self._forms = {}, {"columns" if storage is DENSE else "rows": X}
+        self._contiguous = by_rows
         self._take_shape()
         self.nnz = int(X.size)
 
     @property
     def row_blocks(self) -> tuple[Design, ...]:
         return (self,)
+
+    @property
+    def by_rows(self) -> Any:
+        return super().by_rows if self._contiguous is None else self._contiguous()
 
     def power(self, exponent: int) -> Any:
         if self.storage is DENSE and self.nnz > _KEPT_POWERS:

@@ -299,7 +299,9 @@ class _Loop:
         Tried when the run has `settled`, and after 1, 2, 4, 8, … epochs.
         """
         method, epoch = self.method, self._epoch
-        if not (method.leaves_zero and self.problem.design.in_memory and (settled or epoch & (epoch - 1) == 0)):
+        if not (
+            method.leaves_zero and self.problem.design.in_memory and (settled or epoch & (epoch - 1) == 0)
+        ):
             return False
         here = method.parameters()
         if not here.P.size or here.P.any():

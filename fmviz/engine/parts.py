@@ -77,9 +77,7 @@ class Parts(Design):
 
     in_memory: ClassVar[bool] = False
 
-    def __init__(
-        self, sources: Sequence[Any], dtype: str = "float64", mapper: Threads | None = None
-    ) -> None:
+    def __init__(self, sources: Sequence[Any], dtype: str = "float64", mapper: Threads | None = None) -> None:
         self.dtype, self.mapper, self._sources = dtype, mapper, tuple(sources)
         each = [*(mapper or IN_TURN)(partial(_summary, dtype), self._sources)]
         widths = sorted({part["counts"].size for part in each})
@@ -101,23 +99,34 @@ class Parts(Design):
         sizes = np.diff(self._edges).tolist()
         return tuple(Part(source, self, n) for source, n in zip(self._sources, sizes, strict=True))
 
-    def of_rows(self, rows: np.ndarray) -> Self:
-        """Return the design of some rows, given by ascending indices."""
-        each = [rows[slice(*np.searchsorted(rows, ends))] - ends[0] for ends in pairwise(self._edges)]
-        return self.transformed([partial(_taken, own) for own in each])
+    def collected(self, blocks: slice = slice(None)) -> Any:
+        each = [*(self.mapper or IN_TURN)(_matrix, self.row_blocks[blocks])]
+        return np.vstack(each) if self.storage is DENSE else sp.csr_array(sp.vstack(each))
 
-    def transformed(self, functions: Iterable[Callable[[Any], Any]]) -> Self:
-        """Return the design with a function applied to the rows of each part."""
-        sources = map((self.mapper or IN_TURN).then, functions, self._sources)
-        return type(self)([*sources], self.dtype, self.mapper)
+    def of_rows(self, rows: np.ndarray) -> Self:
+        """Return the design of some rows in order, given by indices or a mask."""
+        chosen = np.zeros(self.n_samples, dtype=bool)
+        chosen[rows] = True
+        each = [chosen[begin:end] for begin, end in pairwise(self._edges)]
+        return self.transformed([partial(_taken, mask) if mask.any() else None for mask in each])
+
+    def transformed(self, functions: Iterable[Callable[[Any], Any] | None]) -> Self:
+        """Return the design with a function applied to the rows of each part, without parts of None."""
+        then, each = (self.mapper or IN_TURN).then, zip(functions, self._sources, strict=False)
+        sources = [then(function, source) for function, source in each if function is not None]
+        return type(self)(sources, self.dtype, self.mapper)
 
 
 def _read(source: Any) -> Any:
     return source() if callable(source) else source
 
 
-def _taken(rows: np.ndarray, X: Any) -> Any:
-    return (sp.csr_array(X) if sp.issparse(X) else np.asarray(X))[rows]
+def _matrix(part: Design) -> Any:
+    return part.loaded().matrix
+
+
+def _taken(chosen: np.ndarray, X: Any) -> Any:
+    return (sp.csr_array(X) if sp.issparse(X) else np.asarray(X))[chosen]
 
 
 def _summary(dtype: str, source: Any) -> dict[str, Any]:

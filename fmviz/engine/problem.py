@@ -214,9 +214,7 @@ class Problem(Formulation):
         """The problem itself or, if its rows are not in memory, that of the first block of them."""
         if self.design.in_memory:
             return self
-        with one_thread():
-            matrix = next(iter(self.mapper(_matrix, self.design.row_blocks[:1])))
-        design, block = Design(matrix, self.design.dtype), self.row_blocks[0]
+        design, block = Design(self.design.collected(slice(1)), self.design.dtype), self.row_blocks[0]
         weights = None if block.sample_weight is None else _weights(block.sample_weight, design.n_samples)
         return replace(block, design=design, sample_weight=weights, mapper=IN_TURN, n_all=None)
 
@@ -566,10 +564,6 @@ def _risk(parameters: Parameters, block: Problem) -> float:
 def _values(names: Sequence[str], parameters: Parameters, block: Problem | _RowSums) -> list[Any]:
     sums = _RowSums(block.loaded(), parameters) if isinstance(block, Problem) else block
     return [getattr(sums, name) for name in names]
-
-
-def _matrix(design: Design) -> Any:
-    return design.loaded().matrix
 
 
 def _added(total: Any, term: Any) -> Any:

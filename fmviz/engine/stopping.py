@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import floor, log10
+from typing import Any
 
 import numpy as np
 
 from ..typography import superscript, typeset
+from .certificates.stationarity import certify
 from .design import Design
 from .errors import finite_number, whole_number
 from .parameters import Parameters
@@ -210,3 +212,50 @@ def _unequal_columns(problem: Problem) -> str | None:
 def epochs_in_words(n: int) -> str:
     """Return "1 epoch", "1,200 epochs"."""
     return f"{n:,} epoch" + ("" if n == 1 else "s")
+
+
+LOSS = "validation_loss"
+
+
+class HeldOut:
+    """Early stopping: the best parameters so far, by the mean loss on held-out rows.
+
+    Parameters
+    ----------
+    training, held_out : Problem
+        The problems of the training rows, and of the held-out rows.
+    patience : int
+        The number of epochs without a lower loss after which the fit stops.
+    """
+
+    def __init__(self, training: Problem, held_out: Problem, patience: int) -> None:
+        self.training, self._problem, self._patience = training, held_out, patience
+        self._best: Any = None
+
+    def after(self, snapshot: Snapshot) -> tuple[Snapshot, str | None]:
+        """Return the snapshot with the loss on the held-out rows, and why to stop after it, or None."""
+        loss = self._problem.risk(snapshot.parameters)
+        snapshot = replace(snapshot, metrics={**snapshot.metrics, LOSS: loss})
+        if self._best is None or loss < self._best.metrics[LOSS]:
+            self._best = snapshot
+        if snapshot.epoch - self._best.epoch < self._patience:
+            return snapshot, None
+        return snapshot, (
+            f"Stopped after {snapshot.epoch:,} epochs: the loss on the held-out rows did "
+            f"not decrease in the last {self._patience}."
+        )
+
+    def best_of(self, problem: Problem, end: Snapshot) -> Snapshot:
+        """Return the final snapshot with the parameters of the best epoch on the held-out rows."""
+        best = self._best
+        assert end.status is not None
+        if best.epoch == end.epoch:
+            return end
+        message = (
+            f"{end.status.message} The parameters are those of epoch {best.epoch:,}, the best on these rows."
+        )
+        return replace(
+            best,
+            certificate=certify(problem, best.parameters),
+            status=replace(end.status, message=message),
+        )

@@ -31,17 +31,18 @@ from fmviz.engine.schedule import STRENGTHS, strengths_in_words
 from fmviz.engine.snapshot import Reason, Snapshot, Status
 from fmviz.engine.solvers import SOLVERS, Solver, get_solver
 from fmviz.engine.starts.informed import why_empty
+from fmviz.engine.stopping import HeldOut
 from fmviz.engine.target import Target
 from fmviz.engine.threads import Threads
 from fmviz.paths.scaling import Scale
 
 from .fitting import (
-    HeldOut,
     Memory,
     SparseInput,
     by_output,
     checked_data,
     drop_empty_features,
+    held_out_rows,
     key_of,
     merged_rows,
     restore_features,
@@ -134,7 +135,7 @@ class ModelEstimator(SparseInput, ABC):
         elif not all_features:
             # Groups are weighted by their sizes, empty features included.
             X, kept = drop_empty_features(X, about["model"], about["rank"], n_dummies)
-        if self._merges_rows:
+        if self._merges_rows and not isinstance(X, Parts):
             X, target, sample_weight = merged_rows(X, target, sample_weight)
         design = X
         if not isinstance(X, Parts):
@@ -163,7 +164,7 @@ class ModelEstimator(SparseInput, ABC):
         if self._switch("early_stopping"):
             fraction = finite_number("validation_fraction", self.validation_fraction, 0, 1)
             patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
-            held_out = HeldOut(problem, fraction, patience, rng, stratified)
+            held_out = held_out_rows(problem, fraction, patience, rng, stratified)
             problem = held_out.training
         names = "_fitted_model", *(f"{name}_" for name in problem.shapes)
         has_start = warm and any(hasattr(self, name) for name in names)

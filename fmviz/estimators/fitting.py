@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import repeat
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted, check_X_y, column_or_1d, validate_data
 
-from fmviz.engine.certificates.stationarity import certify
 from fmviz.engine.checkpoint import Checkpoint
 from fmviz.engine.cluster import dask_parts
 from fmviz.engine.design import DTYPES, check_format
@@ -29,6 +28,7 @@ from fmviz.engine.parts import Parts
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.snapshot import Snapshot, html_table
+from fmviz.engine.stopping import HeldOut
 from fmviz.engine.target import Target
 from fmviz.paths.scaling import Scale
 
@@ -201,70 +201,17 @@ class SparseInput(Shown):
         return getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
 
 
-LOSS = "validation_loss"
-
-
-class HeldOut:
-    """Early stopping: the best parameters so far, by the mean loss on random held-out rows.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem of all rows.
-    fraction : float
-        The share of held-out rows.
-    patience : int
-        The number of epochs without a lower loss after which the fit stops.
-    rng : numpy Generator
-        Draws the rows.
-    stratified : bool
-        Whether they are drawn class by class.
-
-    Attributes
-    ----------
-    training : Problem
-        The problem of the other rows.
-    """
-
-    def __init__(
-        self, problem: Problem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
-    ) -> None:
-        training, chosen = train_test_split(
-            np.arange(problem.design.n_samples),
-            test_size=fraction,
-            random_state=int(rng.integers(2**31)),
-            stratify=problem.y if stratified else None,
-        )
-        self.training, self._problem = (problem.of_rows(np.sort(rows)) for rows in (training, chosen))
-        self._patience, self._best = patience, cast(Any, None)
-
-    def after(self, snapshot: Snapshot) -> tuple[Snapshot, str | None]:
-        """Return the snapshot with the loss on the held-out rows, and why to stop after it, or None."""
-        loss = self._problem.risk(snapshot.parameters)
-        snapshot = replace(snapshot, metrics={**snapshot.metrics, LOSS: loss})
-        if self._best is None or loss < self._best.metrics[LOSS]:
-            self._best = snapshot
-        if snapshot.epoch - self._best.epoch < self._patience:
-            return snapshot, None
-        return snapshot, (
-            f"Stopped after {snapshot.epoch:,} epochs: the loss on the held-out rows did "
-            f"not decrease in the last {self._patience}."
-        )
-
-    def best_of(self, problem: Problem, end: Snapshot) -> Snapshot:
-        """Return the final snapshot with the parameters of the best epoch on the held-out rows."""
-        best = self._best
-        assert end.status is not None
-        if best.epoch == end.epoch:
-            return end
-        message = (
-            f"{end.status.message} The parameters are those of epoch {best.epoch:,}, the best on these rows."
-        )
-        return replace(
-            best,
-            certificate=certify(problem, best.parameters),
-            status=replace(end.status, message=message),
-        )
+def held_out_rows(
+    problem: Problem, fraction: float, patience: int, rng: np.random.Generator, stratified: bool
+) -> HeldOut:
+    """Hold out a random `fraction` of the rows of a problem for early stopping; `stratified` by class."""
+    each = train_test_split(
+        np.arange(problem.design.n_samples),
+        test_size=fraction,
+        random_state=int(rng.integers(2**31)),
+        stratify=problem.y if stratified else None,
+    )
+    return HeldOut(*(problem.of_rows(np.sort(rows)) for rows in each), patience)
 
 
 def merged_rows(X: Any, target: Target, sample_weight: Any) -> tuple[Any, Target, np.ndarray]:

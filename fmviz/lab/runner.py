@@ -299,9 +299,9 @@ class Run:
     @np.errstate(over="ignore", invalid="ignore")
     def measure(self, parameters: Parameters) -> dict[str, float]:
         """Return prediction metrics, and recovery metrics if the truth is known."""
-        figures = self._prediction(self.problem.design, self.problem.y, parameters, "train")
+        figures = self.predicted(self.problem.design, self.problem.y, parameters, "train")
         if self.validation is not None:
-            figures |= self._prediction(*self.validation, parameters, "validation")
+            figures |= self.predicted(*self.validation, parameters, "validation")
         model = self.problem.model
         used = model.union(parameters)
         by_order = {m: interactions_of(model, used, m) for m in model.orders}
@@ -354,7 +354,7 @@ class Run:
         counts = np.bincount(y.astype(int) * n + chosen, minlength=n * n).reshape(n, n)
         return counts, "training" if known is None else "validation"
 
-    def _prediction(
+    def predicted(
         self, design: Design, y: np.ndarray, parameters: Parameters, name: str
     ) -> dict[str, float]:
         """Return the loss and the prediction metrics on some rows, with a prefix."""

@@ -5,16 +5,22 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import fmviz
 from fmviz.engine import design as designs
 from fmviz.engine.certificates.stationarity import certify
+from fmviz.engine.cluster import Cluster
 from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.fit import Budget, Fit
+from fmviz.engine.parts import Parts
 from fmviz.engine.problem import Problem, predictions
 from fmviz.engine.solvers import SOLVERS
 from fmviz.engine.target import Target
@@ -243,6 +249,119 @@ def test_sweeps_over_fields_do_not_depend_on_threads(
                 assert all(np.array_equal(before[name], array) for name, array in after.items())
             # With PBCD and TI, only sweeps over w run in threads.
             assert mapper.seconds > 0.0
+
+
+def pieces(X):
+    """Return functions that return the rows of the blocks of `X`, see `small_blocks`."""
+    edges = [block.n_samples for block in designs.Design(X).row_blocks]
+    ends = np.cumsum([0, *edges])
+    return [partial(X.__getitem__, slice(*pair)) for pair in pairwise(ends.tolist())]
+
+
+def in_parts(problem, X, mapper=None):
+    return replace(problem, design=Parts(pieces(X), problem.design.dtype, mapper), mapper=mapper or Threads())
+
+
+@pytest.mark.parametrize(("storage", "target", "weighted", "settings"), CASES[:-1])
+@pytest.mark.usefixtures("small_blocks")
+def test_rows_that_are_read_part_by_part_give_the_same_numbers(storage, target, weighted, settings):
+    problem = build(storage, target, weighted, **settings)
+    parts = in_parts(problem, data(storage)[0])
+    assert parts.design.storage is problem.design.storage
+    for name in ("shape", "counts", "squares", "largest", "nnz"):
+        np.testing.assert_allclose(getattr(parts.design, name), getattr(problem.design, name), rtol=1e-12)
+    assert np.array_equal(numbers(parts), numbers(problem))
+    assert np.array_equal(numbers(replace(parts, mapper=Threads(3))), numbers(problem))
+    rows = np.array([2, 3, 40, 41, 88])
+    some = parts.of_rows(rows), problem.of_rows(rows)
+    np.testing.assert_allclose(*map(numbers, some), rtol=1e-10, atol=1e-12)
+    assert parts.reference.design.n_samples == 11
+
+
+FIT = {"rank": 3, "random_state": 0, "max_iter": 8, "tol": 0.0, "init_scale": 0.1}
+STRENGTHS = {"lambda_w": 0.01, "lambda_p": 0.01, "lambda_sparse": 0.001}
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    "settings",
+    [{"n_jobs": 2}, {"standardize": True}, {"early_stopping": True}, {"start": "random", "dtype": "float32"}],
+)
+@pytest.mark.usefixtures("small_blocks")
+def test_estimators_take_parts(storage, settings):
+    X, targets, weights = data(storage)
+    parts = fmviz.Parts(pieces(X), settings.get("dtype", "float64"))
+    machine = fmviz.FactorizationMachineRegressor(solver="apgd", **FIT, **STRENGTHS, **settings)
+    here, there = (clone(machine).fit(rows, targets["squared"], weights) for rows in (X, parts))
+    # X is rounded before or after it is scaled.
+    about = 1e-6 if "dtype" in settings else 1e-12
+    np.testing.assert_allclose(there.P_, here.P_, atol=about)
+    np.testing.assert_allclose(there.predict(parts), here.predict(X), atol=10 * about)
+    assert there.n_features_in_ == D
+    assert there.score(parts, targets["squared"]) == pytest.approx(here.score(X, targets["squared"]), abs=1e-6)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_defaults_of_parts_follow_from_the_first(recwarn):
+    X, targets, _ = data()
+    machine = fmviz.FactorizationMachineClassifier(3, random_state=0, max_iter=5).fit(
+        Parts(pieces(X)), targets["logistic"] > 0.0
+    )
+    assert machine.lambda_p_ > 0.0
+    assert np.isfinite(machine.decision_function(X)).all()
+    robust = fmviz.RobustFMRegressor(3)
+    for message, call in (
+        ("not in one memory. Use APGD", lambda: robust.fit(Parts(pieces(X)), targets["squared"])),
+        ("parts with \\[6, 7\\] columns", lambda: Parts([lambda: X, lambda: X[:, 1:]])),
+        ("0 parts", lambda: Parts([])),
+        ("contains NaN", lambda: Parts([lambda: np.full((3, 2), np.nan)])),
+        ("X has 7 features", lambda: machine.predict(Parts([lambda: X[:, 1:]]))),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    about = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**about) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_cluster_gives_the_same_numbers(client):
+    for storage, target in (("dense", "classes"), ("sparse", "squared"), ("binary", "logistic")):
+        problem = build(storage, target, True)
+        parts = in_parts(problem, data(storage)[0], Cluster(client=client))
+        assert np.array_equal(numbers(parts), numbers(problem))
+        assert parts.mapper.seconds > 0.0
+
+
+def test_estimators_take_dask_collections(client, monkeypatch):
+    import dask.array as da
+    import dask.dataframe as dd
+
+    X, targets, weights = data()
+    table = dd.from_pandas(pd.DataFrame(X, columns=[*"abcdefg"]), npartitions=3)
+    y = targets["squared"]
+    for solver, regularizer in (("apgd", "ti"), ("lbfgs", "l2")):
+        machine = fmviz.FactorizationMachineRegressor(
+            solver=solver, regularizer=regularizer, **FIT, **STRENGTHS
+        )
+        here = clone(machine).fit(X, y, weights)
+        for rows in (da.from_array(X, chunks=(30, 4)), table):
+            there = clone(machine).fit(rows, da.from_array(y, chunks=45), weights)
+            np.testing.assert_allclose(there.P_, here.P_, atol=1e-12)
+            np.testing.assert_allclose(there.predict(rows), here.predict(X), atol=1e-12)
+    assert there.names().tolist() == [*"abcdefg"]
+
+    def get_client():
+        raise ValueError
+
+    monkeypatch.setattr("distributed.get_client", get_client)
+    with pytest.raises(ValueError, match="create a distributed.Client first"):
+        machine.fit(table, y)
 
 
 def test_solvers_that_read_all_rows_refuse_rows_in_several_memories():

@@ -284,6 +284,11 @@ class Effects:
         """Return the mean of g_AB over the samples, shape (n,), for features of the columns A and B."""
         return self.scale * self._product(self._centered(a, of_a), self._centered(b, of_b))
 
+    def contribution(self, columns: Sequence[int]) -> np.ndarray:
+        """Return the effect of a column or a pair in every row of `X`, the mean over the samples."""
+        blocks = [self._block(column, self.X) for column in columns]
+        return self.pair(*columns, *blocks) if len(columns) > 1 else self.main(*columns, *blocks).mean(axis=0)
+
     def _product(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the mean over the samples of ⟨v_A − m_A, v_B − m_B⟩, shape (n,)."""
         return np.asarray(np.einsum("nsk,nsk->n", first, second) / len(self.posterior.P))

@@ -106,7 +106,7 @@ class Contest:
         labels: dict[Name, str] = {
             "mean": "the mean" if self.run.problem.target.kind == "real" else "the most frequent class",
             "columns": "the columns alone",
-            "pairs": "sparse pairs",
+            "pairs": "pairs" if self.run.problem.penalty.smooth else "sparse pairs",
             "lines": "the average over samples" + " with lines" * ("curves" in self.good),
             "curves": "the average over samples with curves",
         }
@@ -141,7 +141,7 @@ class Contest:
         """Return the outcome as a sentence."""
         labels, near = self.labels, self.sparsest
         words = f"Of {len(self.good)} candidates, the predictions of {labels[self.best]} are best."
-        if self.behind("pairs") < 0.0:
+        if self.samplings and self.behind("pairs") < 0.0:
             words += (
                 " Sparse pairs, whose strengths were chosen on these rows, are not ahead by two standard "
             )

@@ -52,6 +52,8 @@ class Findings:
         The outcome of the contest.
     output : str
         The output, if it is one of several.
+    test : str
+        A sentence on the test, if it is another one than of `of`.
     """
 
     effects: Effects
@@ -61,6 +63,7 @@ class Findings:
     candidates: pd.DataFrame = field(default_factory=pd.DataFrame)
     message: str = ""
     output: str = ""
+    test: str = ""
 
     @classmethod
     def of(
@@ -174,12 +177,14 @@ class Findings:
         few = f" Only the {self.tested:,} columns with the largest effects were tested."
         few *= self.tested < len(self.effects.columns)
         # Averages over samples are hardly shrunk.
-        shrinkage = self.effects.shrinkage if len(self.effects.posterior.P) == 1 else 0.0
+        single = len(self.effects.posterior.P) == 1 and not self.test
+        shrinkage = self.effects.shrinkage if single else 0.0
         shrunk = f" The penalties shrink effects of pairs by about {number(100 * shrinkage)} %."
         return [
             _standing(self._ordered, "pair", " of columns") + shrunk * (shrinkage > _SHRUNK),
             _standing(self.columns, "column"),
-            f"Tested by the residuals of the columns alone (columns: of the mean), beside {SIGNS} sets of "
+            self.test
+            or f"Tested by the residuals of the columns alone (columns: of the mean), beside {SIGNS} sets of "
             f"random signs, at 1 % for all together; what repeats a stronger one does not count.{few}",
         ]
 

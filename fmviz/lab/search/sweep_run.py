@@ -13,6 +13,7 @@ from functools import partial
 
 import pandas as pd
 
+from fmviz.engine.cluster import connected
 from fmviz.engine.fit import Budget, never
 from fmviz.engine.penalties import ALL_PENALTIES
 from fmviz.lab.background import workers
@@ -189,27 +190,9 @@ def compile_kernels(experiments: Iterable[Experiment]) -> None:
 
 def _on_cluster(address: str, chains: Sequence[workers.Chain]) -> Generator[tuple[int, Growth]]:
     """Carry out chains on a Dask cluster; yield (index of the chain, result)."""
-    try:
-        from distributed import Client, KilledWorker, as_completed
-        from distributed.comm import parse_address, parse_host_port
-        from distributed.comm.registry import get_backend
-    except ImportError:
-        raise ValueError(
-            "A Dask cluster needs the package distributed; install it with `pip install distributed`, or "
-            "omit the scheduler to use local cores."
-        ) from None
-    try:
-        # A client with an invalid address cannot be closed.
-        scheme, where = parse_address(address)
-        get_backend(scheme)
-        parse_host_port(where)
-        client = Client(address, timeout="20s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ValueError(
-            f"The Dask scheduler {address!r} cannot be reached ({error}). Start one with `dask scheduler`, "
-            "and give the address it prints, for instance tcp://127.0.0.1:8786."
-        ) from None
-    with client:
+    with connected(address) as client:
+        from distributed import KilledWorker, as_completed
+
         futures = {client.submit(workers.completed, chain): index for index, chain in enumerate(chains)}
         for future in as_completed([*futures], loop=client.loop):
             index = futures.pop(future)

@@ -8,9 +8,8 @@ import shutil
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,8 @@ from fmviz.typography import duration
 
 # A file gets its name when it is complete.
 _BATCHES = "[0-9]*.npz"
-# The minimum number of rows of a block. The number of blocks is a power of two, as of `Design.row_blocks`.
-_BLOCK_ROWS = 500_000
+# The number of rows of a part, about.
+_PART_ROWS = 500_000
 # The time of both passes, as a multiple of that of the first.
 _PASSES = 3.5
 
@@ -51,46 +50,23 @@ class StoredRows:
     target: TargetEncoding
     encoder: TableEncoder
 
-    @cached_property
-    def batches(self) -> dict[Path, int]:
-        """The files of the batches in order, with the number of rows up to the end of each."""
-        return {path: int(path.stem.split("_")[1]) for path in sorted(self.folder.glob(_BATCHES))}
+    @property
+    def batches(self) -> list[Path]:
+        """The files of the batches, in order."""
+        return sorted(self.folder.glob(_BATCHES))
 
     @property
-    def n_samples(self) -> int:
-        """The number N of rows; those with missing values may have been dropped."""
-        return max(self.batches.values())
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns of X."""
-        return self._has_values.size
-
-    @property
-    def edges(self) -> tuple[int, ...]:
-        """The first row of every block, and N; they depend on N only."""
-        count = 1 << max(0, (self.n_samples // _BLOCK_ROWS).bit_length() - 1)
-        return tuple(self.n_samples * b // count for b in range(count + 1))
+    def sources(self) -> list[Callable[[], sp.csr_array]]:
+        """Functions that return X, part by part; see `fmviz.engine.parts.Parts`."""
+        batches = self.batches
+        count = 1 + int(batches[-1].stem.split("_")[1]) // _PART_ROWS
+        parts = np.array_split(batches, min(count, len(batches)))
+        return [partial(_read, part.tolist(), self._has_values) for part in parts]
 
     @property
     def y(self) -> np.ndarray:
         """The target of all rows, shape (N,) or (N, m)."""
         return np.concatenate([np.load(path)["y"] for path in self.batches])
-
-    def block(self, b: int) -> tuple[sp.csr_array, np.ndarray]:
-        """Return X and y of a block of rows, in memory."""
-        (begin, end), parts = self.edges[b : b + 2], []
-        for path, (first, last) in zip(self.batches, pairwise([0, *self.batches.values()]), strict=True):
-            if first < end and begin < last:
-                # Pages of a mapped file would count as memory of the process.
-                file, rows = np.load(path), slice(max(0, begin - first), end - first)
-                indices = file["indices"]
-                data = np.ones(indices.size)
-                data[self._has_values[indices]] = file["values"]
-                X = sp.csr_array((data, indices, file["indptr"]), shape=(last - first, self.n_features))
-                parts.append((X[rows], file["y"][rows]))
-        X, y = zip(*parts, strict=True)
-        return sp.csr_array(sp.vstack(X)), np.concatenate(y)
 
     def delete(self) -> None:
         """Delete the folder."""
@@ -115,6 +91,18 @@ class StoredRows:
             "values": X.data[self._has_values[X.indices]],
             "y": encoded.y,
         }
+
+
+def _read(paths: list[Path], has_values: np.ndarray) -> sp.csr_array:
+    """Return X of some batches. Pages of mapped files would count as memory of the process."""
+    parts = []
+    for path in paths:
+        with np.load(path) as file:
+            indices, indptr, values = (file[name] for name in ("indices", "indptr", "values"))
+        data = np.ones(indices.size)
+        data[has_values[indices]] = values
+        parts.append(sp.csr_array((data, indices, indptr), shape=(indptr.size - 1, has_values.size)))
+    return sp.csr_array(sp.vstack(parts))
 
 
 def folder_of(file: TableFile, asked: Mapping[str, Any]) -> Path:
