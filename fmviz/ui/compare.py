@@ -35,8 +35,14 @@ from fmviz.lab.interpretation.comparison import (
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, ends_table, suggested_target
-from fmviz.lab.search.shipped import comparison_base, shipped
+from fmviz.lab.search.equal_sparsity import (
+    SearchFit,
+    at_equal_sparsity,
+    comparison_base,
+    ends_table,
+    shipped,
+    suggested_target,
+)
 from fmviz.lab.search.strength_path import (
     METHODS,
     MOST_NUMBERS,

@@ -8,13 +8,17 @@ from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.comparison import FOUND, conclusion, error_words
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.search.equal_sparsity import (
+    REGULARIZERS,
+    SEEDS,
+    TARGET,
     at_equal_sparsity,
+    comparison_base,
     ends_table,
     matched,
     refitted,
+    shipped,
     suggested_target,
 )
-from fmviz.lab.search.shipped import REGULARIZERS, SEEDS, TARGET, comparison_base, shipped
 from fmviz.lab.search.strength_path import PathPlan, path_table, trace
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import carry_out, fits_table

@@ -11,7 +11,7 @@ from inline_executor import InlineExecutor
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.catalog import DataChoice
-from fmviz.lab.contamination import contaminated
+from fmviz.lab.datasets.drawn import contaminated
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.outliers import rows_table, suspicious_rows
 from fmviz.lab.interpretation.threshold import under_loss
