@@ -331,7 +331,7 @@ QR = {
 
 
 def test_quadratic_regression_is_trained_and_shown(open_train, manager):
-    app = press(open_train(**QR, max_epochs="23", parts="1"), "train_play")
+    app = press(open_train(**QR, max_epochs="23"), "train_play")
     (job,) = manager.jobs()
     view = job.view()
     assert job.state is TaskState.FINISHED

@@ -154,7 +154,6 @@ _VIEW: tuple[Setting, ...] = (
         choices=("used_bases", "epoch", "seconds"),
         help="Horizontal axis for machines on a shared basis.",
     ),
-    ParamSpec("parts", "bool", False, help="Draw the loss and the penalties as well as their sum."),
     ParamSpec(
         "metric",
         "choice",
@@ -449,7 +448,7 @@ def _draw_exports(view: JobView) -> None:
         )
     widgets.python_block(
         widgets.linked(
-            _script(view),
+            program_of(view),
             f"{title_of_settings(experiment.to_dict(), view.epoch)}, {view.epoch:,} epochs: objective "
             f"{last['objective']:.10g}",
             data={experiment.dataset.name: data_hash(dataset)},
@@ -470,13 +469,13 @@ def _page(view: JobView) -> str:
             view.history,
             view.parameters,
             view.dataset,
-            program=_script(view),
+            program=program_of(view),
             frames=view.frames,
         )
     )
 
 
-def _script(view: JobView) -> str:
+def program_of(view: JobView) -> str:
     """Return a program that repeats the run up to its last epoch and prints the results."""
     return program(
         view.experiment, view.epoch if view.state in (TaskState.PAUSED, TaskState.STOPPED) else None
