@@ -64,7 +64,7 @@ def test_validation_rows_keep_their_true_targets():
 
 def test_caps_from_the_data_travel_in_links_programs_and_records():
     assert ROBUST.finds_caps
-    assert Experiment.from_query(ROBUST.to_query()) == (ROBUST, [])
+    assert Experiment.from_query(ROBUST.to_query()) == ROBUST
     assert Experiment.from_json(ROBUST.to_json()) == ROBUST
     assert eval(experiment_source(ROBUST), {"Experiment": Experiment}) == ROBUST
     assert "caps" not in replace(ROBUST, caps="given").to_json()

@@ -127,10 +127,7 @@ def of_column(query: Query, *, count: str, **changes: Any) -> float:
 
 
 def _experiment(query: Query, changes: Mapping[str, Any]) -> Experiment:
-    experiment, notices = Experiment.from_query({**query, **to_query(changes)})
-    if notices:
-        raise ValueError(" ".join(notices))
-    return experiment
+    return Experiment.from_query({**query, **to_query(changes)})
 
 
 @functools.lru_cache(maxsize=64)
