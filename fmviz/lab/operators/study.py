@@ -127,8 +127,6 @@ def parse_matrix(text: str) -> np.ndarray:
 EXPONENTS = tuple(range(-7, 8))
 """The exponents e of λ = 2^e, as in [A] 3.1."""
 
-_NEVER = 2.0**40  # entries that survive this strength, relative to P, survive any
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -222,25 +220,6 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
         np.array([np.count_nonzero(q) for q in Q]),
         np.array([certificate(variant.penalty, P, q, 2.0**e) for e, q in zip(exponents, Q, strict=True)]),
     )
-
-
-def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarray]:
-    """Return the smallest λ with an all-zero result, and a mask of entries that survive any λ, shape (d, k).
-
-    The first is None if there is no such λ. Computed by bisection with the operator, to the last bit.
-    """
-    if not P.any():
-        return 0.0, P != 0
-    size = float(np.abs(P).max())
-    survivors = variant.penalty.prox(P / size, _NEVER) != 0
-    if survivors.any():
-        return None, survivors
-    low, high = 0.0, size
-    while variant.penalty.prox(P, high).any():
-        low, high = high, 2.0 * high
-    while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (middle, high) if variant.penalty.prox(P, middle).any() else (low, middle)
-    return high, survivors
 
 
 def sparse_range(P: np.ndarray, shown: Study) -> str:
