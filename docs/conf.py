@@ -16,7 +16,7 @@ from fmviz.__main__ import main
 from fmviz.lab.experiment import suggested
 from fmviz.lab.search.arena import STRENGTH
 from fmviz.lab.search.arena import arena as from_starts
-from fmviz.lab.search.shipped import REGULARIZERS, SEEDS, TARGET, comparison_base, shipped
+from fmviz.lab.search.equal_sparsity import REGULARIZERS, SEEDS, TARGET, comparison_base, shipped
 from fmviz.ui import arena
 from fmviz.ui.compare import equal_sparsity_page
 

@@ -21,7 +21,7 @@ from fmviz.engine.parameters import Parameters
 from fmviz.engine.problem import Problem
 from fmviz.engine.solvers import IncrementalSVD, TwoStage
 from fmviz.engine.starts.robust import Caps, estimate_caps, linear_strength
-from fmviz.lab.contamination import contaminated
+from fmviz.lab.datasets.drawn import contaminated
 from fmviz.lab.papers import Tables
 from fmviz.lab.runner import load_dataset, split
 from papers.base import declared, figure

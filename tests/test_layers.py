@@ -202,7 +202,7 @@ def test_modules_are_imported_by_name_alone():
 # ------------------------------------------------------------------------------------------- rooms of the lab
 
 ROOMS = (
-    *("values", "failure", "files", "quotas", "isolation", "forking", "confined", "contamination"),
+    *("values", "failure", "files", "quotas", "isolation", "forking", "confined"),
     *("datasets", "untrusted", "uploads", "catalog", "experiment", "runs", "runner", "store", "saved_model"),
     *("background", "interpretation", "search", "importing", "operators", "lessons", "papers"),
 )

@@ -26,8 +26,16 @@ import plotly.graph_objects as go
 
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.papers import Result, Summary, path_of, shipped_result, summaries
-from fmviz.lab.search import arena, shipped
-from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity
+from fmviz.lab.search import arena
+from fmviz.lab.search.equal_sparsity import (
+    REGULARIZERS,
+    SEEDS,
+    SHIPPED,
+    TARGET,
+    SearchFit,
+    at_equal_sparsity,
+    comparison_base,
+)
 from fmviz.lab.search.strength_path import PathFit, learn, trace
 from papers import ARTEFACTS, Artefact
 from papers.__main__ import RESULTS, reproduced
@@ -85,8 +93,8 @@ def keep_shipped(result: Result, created: float) -> Path:
 
 def fits_of_default() -> list[SearchFit]:
     """Return the chosen fits of the default comparison, computed now."""
-    base = shipped.comparison_base(Experiment().dataset.name, 0)
-    fits = at_equal_sparsity(base, shipped.REGULARIZERS, shipped.TARGET, seeds=shipped.SEEDS)
+    base = comparison_base(Experiment().dataset.name, 0)
+    fits = at_equal_sparsity(base, REGULARIZERS, TARGET, seeds=SEEDS)
     return [fit for fit in fits if fit.parameters is not None]
 
 
@@ -138,8 +146,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.names or (START, COMPARE, *ARTEFACTS):
         if name == COMPARE:
-            write(shipped.PATH, json.dumps(compared()))
-            print(f"{name}: {shipped.PATH.stat().st_size:,} bytes")
+            write(SHIPPED, json.dumps(compared()))
+            print(f"{name}: {SHIPPED.stat().st_size:,} bytes")
             continue
         if name == START:
             fits = [[*trace(arena.arena_plan(seed))] for seed in arena.SEEDS]

@@ -12,7 +12,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 _PLACES = ("x", "y", "z")
-_GRIDS = ("heatmap", "surface")
 
 
 def table(figure: go.Figure) -> pd.DataFrame:
@@ -21,7 +20,7 @@ def table(figure: go.Figure) -> pd.DataFrame:
     Parameters
     ----------
     figure : plotly Figure
-        A figure with curves, points, bars, heatmaps or surfaces.
+        A figure with curves, points, bars or heatmaps.
 
     Returns
     -------
@@ -52,7 +51,7 @@ def _parts(traces: Sequence[Any]) -> Iterator[pd.DataFrame]:
     for number, trace in enumerate(traces):
         if getattr(trace, "opacity", None) == 0 or trace.visible is False:
             continue
-        columns = _grid(trace) if trace.type in _GRIDS else _points(trace)
+        columns = _grid(trace) if trace.type == "heatmap" else _points(trace)
         name = trace.name or (f"trace {number + 1}" if len(traces) > 1 else trace.type)
         part = pd.DataFrame({key: pd.Series(column) for key, column in columns.items()})
         if len(part):
@@ -76,14 +75,9 @@ def _grid(trace: Any) -> dict[str, np.ndarray]:
     columns = {}
     for name, count, axis in (("x", z.shape[1], 1), ("y", z.shape[0], 0)):
         place = np.arange(count) if trace[name] is None else np.asarray(trace[name])
-        if place.ndim == 1:
-            place = np.broadcast_to(place[None, :] if axis else place[:, None], z.shape)
-        columns[name] = place.ravel()
-    columns["z"] = z.ravel()
-    for name in ("text", "surfacecolor"):
-        if (value := getattr(trace, name, None)) is not None and np.shape(value) == z.shape:
-            columns[name] = np.asarray(value).ravel()
-    return columns
+        columns[name] = np.broadcast_to(place[None, :] if axis else place[:, None], z.shape).ravel()
+    text = {} if trace.text is None else {"text": np.asarray(trace.text).ravel()}
+    return columns | {"z": z.ravel()} | text
 
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")

@@ -19,7 +19,7 @@ from plotly.subplots import make_subplots
 
 from fmviz.figures import palette
 from fmviz.figures.palette import NEUTRAL
-from fmviz.metrics import METRICS, OBJECTIVE, SUPPORT_F1, USED_INTERACTIONS, Metric
+from fmviz.metrics import METRICS, SUPPORT_F1, USED_INTERACTIONS, Metric
 
 X = Literal["epoch", "seconds", "used_bases"]
 X_TITLES: dict[str, str] = {
@@ -43,13 +43,6 @@ GAP = Metric("gap", "F − F*", listed=False)
 """The objective minus the lowest known one of the problem; see `gap`."""
 CERTIFICATE = Metric("certificate", "Certificate", listed=False)
 CONVERGENCE = (GAP, CERTIFICATE)
-
-PARTS: dict[str, tuple[str, str]] = {
-    "loss": ("loss", BLUE),
-    "penalty_sparse": ("λ Ω(P)", ORANGE),
-    "penalty_p": ("λₚ ‖P‖²", GREEN),
-    "penalty_w": ("λ_w ‖w‖²", PURPLE),
-}
 
 
 def evenly(n: int, most: int) -> np.ndarray:
@@ -155,31 +148,10 @@ def gap(history: pd.DataFrame, floors: Floors = UNKNOWN) -> pd.Series:
     F* is the lowest objective of the history under the same strengths, or that of `floors` if it is lower.
     """
     after, known = np.array(floors, dtype=float).T
-    # A second row of an epoch is the same iterate under the strengths that follow.
-    problem = np.searchsorted(after, history["epoch"]) + history["epoch"].duplicated() - 1
+    problem = np.searchsorted(after, history["epoch"]) - 1
     F = history["objective"].where(np.isfinite(history["objective"]))
     above = F - np.fmin(F.groupby(problem).transform("min"), known[problem])
     return above.where(above > 1e-14 * F.abs())
-
-
-def objective(color: str, history: pd.DataFrame, **terms: str) -> list[Plot]:
-    """Return the plot of the objective with those of its parts that are not 0 throughout.
-
-    Parameters
-    ----------
-    color : str
-        The colour of the sum.
-    history : DataFrame
-        A history with the columns `PARTS`.
-    **terms : str
-        Names of parts that differ from those in `PARTS`.
-    """
-    curves = [
-        Curve(column, terms.get(column, name), shade, dash=True)
-        for column, (name, shade) in PARTS.items()
-        if history[column].any()
-    ]
-    return [Plot(OBJECTIVE, (Curve("objective", "objective", color), *curves))]
 
 
 def uses(

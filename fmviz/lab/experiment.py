@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -312,18 +312,15 @@ class Experiment:
         return to_query(self.to_dict(defaults=False))
 
     @classmethod
-    def from_query(cls, query: Mapping[str, str]) -> tuple[Experiment, list[str]]:
-        """Parse URL parameters; return the experiment and a message for every replaced value."""
-        notices: list[str] = []
-        settings = _read(_BY_NAME.values(), "", query, notices)
+    def from_query(cls, query: Mapping[str, str]) -> Experiment:
+        """Parse URL parameters, such as those of `to_query`; others are ignored."""
+        specs = dict(_BY_NAME)
         for owner, bound in OWNERS.items():
-            name = settings.get(owner, _BY_NAME[owner].default)
-            settings[owner] = bound(name, _read(specs_of(bound(name)), f"{owner}_", query, notices))
-        try:
-            settings["changes"] = changes_from_text(query.get("changes", ""))
-        except ValueError as error:
-            notices.append(f"{error} The changes in the link were ignored.")
-        return cls(**settings), notices
+            chosen = bound(query.get(owner, _BY_NAME[owner].default))
+            specs |= {f"{owner}_{spec.name}": spec for spec in specs_of(chosen)}
+        given = {name: spec for name, spec in specs.items() if name in query}
+        settings = {name: TYPES[spec.kind].from_text(query[name]) for name, spec in given.items()}
+        return cls.from_dict(settings | {"changes": query.get("changes", "")})
 
     @property
     def digest(self) -> str:
@@ -334,22 +331,6 @@ class Experiment:
 SPECS: tuple[ParamSpec, ...] = specs_of_fields(Experiment)
 """All settings of a run, for pages, URLs and JSON."""
 _BY_NAME = {spec.name: spec for spec in SPECS}
-
-
-def _read(
-    specs: Iterable[ParamSpec], prefix: str, query: Mapping[str, str], notices: list[str]
-) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    for spec in specs:
-        if prefix + spec.name in query:
-            written = TYPES[spec.kind]
-            try:
-                settings[spec.name] = spec.check(written.from_text(query[prefix + spec.name]))
-            except ValueError as error:
-                notices.append(
-                    f"{error} The value in the link was replaced by {written.to_text(spec.default)}."
-                )
-    return settings
 
 
 def suggested(dataset: str | DataChoice, model: str | Model | None = None) -> Experiment:

@@ -16,10 +16,8 @@ from .base import Metric, Predictions
 
 # The most informative first.
 # isort: off
-from .prediction import RMSE, AUC, ACCURACY, LOG_LOSS, ndcg, rmse
-from .absolute_error import MAE, mean_absolute_error
-from .deviance import D2, DEVIANCE
-from .prediction import LOSS
+from .prediction import RMSE, AUC, ACCURACY, LOG_LOSS, MAE, D2, DEVIANCE, LOSS
+from .prediction import mean_absolute_error, ndcg, rmse
 from .recovery import SUPPORT_F1, ESTIMATION_ERROR
 from .recovery import estimation_error, interaction_weights, support_f1, support_recovered, used_pairs
 # isort: on

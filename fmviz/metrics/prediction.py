@@ -1,10 +1,12 @@
-"""Metrics of predictions: errors, accuracy, probabilities and rankings."""
+"""Metrics of predictions: errors, accuracy, probabilities, deviance and rankings."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+from fmviz.engine.losses import Loss
 
 from .base import Metric, Predictions
 
@@ -33,6 +35,27 @@ def rmse(y: Any, predicted: Any) -> float:
     """
     error = np.square(np.asarray(predicted, dtype=np.float64) - np.asarray(y, dtype=np.float64))
     return float(np.sqrt(error.mean(axis=0)).mean())
+
+
+def mean_absolute_error(y: Any, predicted: Any) -> float:
+    """Return the mean absolute error, averaged over several targets.
+
+    Parameters
+    ----------
+    y, predicted : (N,) or (N, m) array_like
+        The targets and the predictions.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from fmviz.metrics import mean_absolute_error
+    >>> mean_absolute_error([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 6.0])
+    0.5
+    """
+    return float(np.abs(np.asarray(predicted, dtype=np.float64) - np.asarray(y, dtype=np.float64)).mean())
 
 
 def ndcg(y: Any, predicted: Any, at: int, groups: Any = None) -> float:
@@ -148,6 +171,23 @@ def _log_loss(known: Predictions) -> float | None:
     return float(-np.mean(np.log(right)))
 
 
+def _deviance(loss: Loss, y: np.ndarray, f: np.ndarray) -> float:
+    return 2.0 * float(loss.value(f.ravel(), y.ravel()).mean())
+
+
+def _explained(loss: Loss, y: np.ndarray, f: np.ndarray) -> float:
+    columns = y.reshape(len(y), -1)
+    constant = np.broadcast_to([loss.score(mean) for mean in columns.mean(axis=0)], columns.shape)
+    least = _deviance(loss, columns, constant)
+    return 1.0 - _deviance(loss, y, f) / least if least > 0.0 else float("nan")
+
+
+def _measured(known: Predictions, function: Any) -> float | None:
+    """Return a function of loss, target and scores for a loss with a log link, otherwise None."""
+    loss = known.loss
+    return function(loss, known.target.values, known.f) if loss is not None and loss.log_link else None
+
+
 RMSE = Metric(
     "rmse",
     "RMSE",
@@ -182,6 +222,33 @@ LOG_LOSS = Metric(
     _log_loss,
     ("class", "ordinal"),
     help="the mean negative log-probability of the true class",
+)
+MAE = Metric(
+    "mae",
+    "MAE",
+    lambda known: known.numbers and mean_absolute_error(*known.numbers),
+    ("real", "ordinal"),
+    unit="target",
+    help=r"the mean absolute error, $\frac1N\sum_n|f(x_n)-y_n|$",
+)
+D2 = Metric(
+    "d2",
+    "D²",
+    lambda known: _measured(known, _explained),
+    ("real",),
+    better="larger",
+    axis="linear",
+    limits=(None, 1.0),
+    help="the share of deviance explained, 1 minus the deviance divided by that of the mean target",
+    log_link=True,
+)
+DEVIANCE = Metric(
+    "deviance",
+    "Deviance",
+    lambda known: _measured(known, _deviance),
+    ("real",),
+    help="the mean deviance of the target from its predicted mean, twice the loss",
+    log_link=True,
 )
 LOSS = Metric(
     "loss",

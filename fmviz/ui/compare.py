@@ -24,22 +24,25 @@ from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.comparison import (
     SHRINKAGE,
-    Weights,
     chosen_words,
     conclusion,
     error_words,
     first_between,
     leaders,
     range_words,
-    stability,
     strongest_product,
-    weights_of,
 )
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
 from fmviz.lab.runs.provenance import data_hash
-from fmviz.lab.search.equal_sparsity import SearchFit, at_equal_sparsity, ends_table, suggested_target
-from fmviz.lab.search.shipped import comparison_base, shipped
+from fmviz.lab.search.equal_sparsity import (
+    SearchFit,
+    at_equal_sparsity,
+    comparison_base,
+    ends_table,
+    shipped,
+    suggested_target,
+)
 from fmviz.lab.search.strength_path import (
     METHODS,
     MOST_NUMBERS,
@@ -329,79 +332,6 @@ def _plan(settings: Settings, d: int) -> PathPlan:
     return PathPlan(base, names, strengths(*ends, points), "onwards")
 
 
-# -------------------------------------------------------------------------------------------- pairs of runs
-
-
-def _draw_pairs(runs: RunStore, groups: Groups) -> None:
-    """Draw the stability of pairs over seeds."""
-    st.subheader("Stability of pairs over seeds")
-    for group in (repeated := [group for group in groups if len(group) > 1]):
-        _stability(runs, group)
-    if not repeated:
-        st.caption(
-            "No two of these runs differ only in their seed. Train the same settings with other seeds "
-            "(*Reseed*), or run a sweep over seeds."
-        )
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _weights(run: str, updated: float, _runs: RunStore) -> Weights | str:
-    """Return the pair weights of a run, or why it has none; `updated` is part of the cache key."""
-    stored, parameters = _runs.get(run), _runs.parameters(run)
-    if parameters is None:
-        return f"{title_of_run(stored)} has no parameters: it ended before its first epoch."
-    try:
-        return weights_of(stored.experiment.model, parameters)
-    except ValueError as error:
-        return str(error)
-
-
-def _names(run: StoredRun, d: int) -> Sequence[str]:
-    """Return the feature names; if the data are missing, draw a caption and return numbers."""
-    try:
-        return load_dataset(run.experiment.dataset).feature_names
-    except (ValueError, OSError) as error:
-        st.caption(f"Feature names are unavailable; features are numbered from 1. {plain(error)}")
-        return [str(j) for j in range(1, d + 1)]
-
-
-def _stability(runs: RunStore, group: Sequence[StoredRun]) -> None:
-    seeds = ", ".join(plain(run.settings.get("seed", 0)) for run in group)
-    st.markdown(f"**{plain(_name(*group))}**: {seeds}")
-    results = [_weights(run.id, run.updated, runs) for run in group]
-    reasons = dict.fromkeys(result for result in results if isinstance(result, str))
-    if len({run.data_hash for run in group}) > 1:
-        reasons = {"These runs use different data; their pairs cannot be compared.": None}
-    if reasons:
-        st.caption(plain(" ".join(reasons)))
-        return
-    weights = [result for result in results if not isinstance(result, str)]
-    table = stability(weights, _names(group[0], len(weights[0][0])))
-    if table.empty:
-        st.caption("No run uses any pair.")
-        return
-    st.dataframe(
-        table,
-        hide_index=True,
-        key=f"compare_stability_{group[0].id}",
-        height=260,
-        column_config={
-            "Selected in": st.column_config.ProgressColumn(
-                format="percent",
-                min_value=0,
-                max_value=1,
-                help="Share of runs that use the pair.",
-            ),
-            "Mean weight": st.column_config.NumberColumn(
-                format="%.4g", help="Mean over the runs that use the pair."
-            ),
-            "Same sign": st.column_config.NumberColumn(
-                format="percent", help="Share of these runs whose weight has the sign of the mean."
-            ),
-        },
-    )
-
-
 # ----------------------------------------------------------------------------------------------------- page
 
 
@@ -456,8 +386,8 @@ def render() -> None:
     settings = Settings(
         "compare",
         TABLE,
-        parts=("sides", "pairs", "duels", "duel", "duel_stop", "along_start", "along_stop", "curves"),
-        expert=("x", "pairs"),
+        parts=("sides", "duels", "duel", "duel_stop", "along_start", "along_stop", "curves"),
+        expert=("x",),
     )
     linked = settings.read_url()
     settings.unread = frozenset(("dataset", "seed") if settings["view"] == "runs" else ())
@@ -466,7 +396,7 @@ def render() -> None:
             settings,
             "Compare",
             "Compare regularizers at equal sparsity or at one λ, or stored runs side by side: differing "
-            "settings, curves, trade-offs and common pairs.",
+            "settings, curves and trade-offs.",
             folded=True,
         )
         if (view := _view(settings)) == "runs":
@@ -514,8 +444,6 @@ def _runs(settings: Settings) -> None:
     if settings.shows("sides", "Differences"):
         _side_by_side(differences)
     _curves(settings, runs, groups, differences)
-    if settings.shows("pairs", "Pairs that recur"):
-        _draw_pairs(runs, groups)
 
 
 def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:

@@ -165,9 +165,7 @@ def _shared(settings: Settings) -> None:
     widgets.param(
         settings, "level", "Controls", then=lambda: st.session_state.update({_CHOSEN: settings["level"]})
     )
-    if settings.widened:
-        st.caption(f":material/info: Expert, since the link sets {plain(settings.widened)}.")
-    # Remember Simple even if not chosen: it marks returning visitors for links without a level.
+    # Remember Simple even if not chosen: it marks returning visitors, for whom Start plays no film.
     level = st.session_state.get(_CHOSEN)
     if level is None and settings["level"] == "simple" and LEVEL_COOKIE not in st.context.cookies:
         level = "simple"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fmviz.lab.background.task import Make, Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
+from fmviz.lab.search.averaged import Message
 from fmviz.typography import duration
 from fmviz.ui import widgets
 from fmviz.ui.channel import Topic, channel, path
@@ -182,37 +183,47 @@ def shared_task(key: str, make: Make, *, again: bool = True, queue: str = "") ->
     return task
 
 
-def done(
-    key: str,
-    make: Callable[[Callable[[], bool]], Any],
-    words: str,
-    failed: Callable[[TaskView], None] = failure,
-) -> bool:
-    """Return whether some work is complete; until then draw its progress or error.
+def results_of(
+    id: str, make: Make, words: str, key: str, failed: Callable[[TaskView], None] = failure
+) -> list[Any] | None:
+    """Return the results of some work so far, None before the first; draw its progress and buttons.
 
-    ``make(should_stop)`` does the work once per key and stores the result itself.
+    Parameters
+    ----------
+    id : str
+        Identifies the work, which is done once, including everything that it depends on.
+    make : callable
+        Yields results, and a `Message` for progress.
+    words : str
+        Description of the work for the user, replaced by each `Message`.
+    key : str
+        Prefix of the keys of the elements, unique on the page.
+    failed : callable
+        Draws an error.
     """
     tasks = manager()
-
-    def once(should_stop: Callable[[], bool]) -> Iterator[None]:
-        make(should_stop)
-        yield None
-
-    task = tasks.get(key) or tasks.submit(key, once)
+    task = tasks.get(id) or tasks.submit(id, make)
     until = time.monotonic() + _PATIENCE
     while task.state.active and time.monotonic() < until:
         time.sleep(0.01)
+
+    def results(view: TaskView) -> list[Any]:
+        return [item for item in view.items if not isinstance(item, Message)]
+
+    def sentence(view: TaskView) -> tuple[str, float | None]:
+        return f"{view.items[-1].message if view.items else words} {view.elapsed:.0f} s", None
+
     view = task.view()
     if view.state.active:
-        with st.container(border=True, key="data_loading"):
-            _follow(view, task, lambda view: (f"{words} {view.elapsed:.0f} s.", None), lambda view: 0)
-            st.button("Stop", icon=":material/stop:", key="data_stop", on_click=task.stop)
+        with st.container(border=True, key=f"{key}_wait"):
+            _follow(view, task, sentence, lambda view: len(results(view)))
+            st.button("Stop", icon=":material/stop:", key=f"{key}_stop", on_click=task.stop)
     elif view.state is TaskState.FAILED:
         failed(view)
     elif view.state is TaskState.STOPPED:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            st.markdown(":material/stop_circle: Stopped.", width="content")
+            st.markdown(f":material/stop_circle: {plain(view.message)} {plain(words)}", width="content")
             st.button(
-                "Go on", icon=":material/play_arrow:", key="data_go_on", on_click=tasks.forget, args=(key,)
+                "Go on", icon=":material/play_arrow:", key=f"{key}_go_on", on_click=tasks.forget, args=(id,)
             )
-    return view.state is TaskState.FINISHED
+    return results(view) if results(view) or view.state is TaskState.FINISHED else None

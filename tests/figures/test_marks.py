@@ -1,8 +1,6 @@
-"""Marks of changed strengths on curves, jumps of the objective, and figures of two rows of P."""
+"""Marks of changed strengths on curves, and figures of two rows of P."""
 
 from __future__ import annotations
-
-import dataclasses
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,7 @@ from fmviz.figures.tabular import table
 from fmviz.figures.training import mark_epochs
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
-from fmviz.lab.runs.changes import change_words, with_jumps, with_strengths
+from fmviz.lab.runs.changes import change_words, with_strengths
 
 CHANGED = Experiment(
     dataset="balance_scale",
@@ -29,13 +27,8 @@ CHANGED = Experiment(
 
 
 @pytest.fixture(scope="module")
-def run():
-    return list(Run.prepare(CHANGED).snapshots())
-
-
-@pytest.fixture(scope="module")
-def history(run) -> pd.DataFrame:
-    return pd.DataFrame([snapshot.record() for snapshot in run])
+def history() -> pd.DataFrame:
+    return pd.DataFrame([snapshot.record() for snapshot in Run.prepare(CHANGED).snapshots()])
 
 
 def test_changes_are_marked_where_their_epoch_ended(history):
@@ -48,26 +41,6 @@ def test_changes_are_marked_where_their_epoch_ended(history):
             assert [shape.x0 for shape in figure.layout.shapes] == pytest.approx(history[x][[4, 8]].tolist())
             assert [note.text for note in figure.layout.annotations] == list(words.values())
     assert not mark_epochs(training.curves(history, training.uses()), history, "epoch", {}).layout.shapes
-
-
-def test_the_objective_jumps_by_what_the_strength_changed(run, history):
-    drawn = with_jumps(history, CHANGED)
-    assert len(drawn) == len(history) + 2
-    problem = Run.prepare(CHANGED).problem
-    for epoch, new in ((4, {"lambda_sparse": 0.1}), (8, {"lambda_sparse": 0.05, "lambda_p": 0.01})):
-        old, after = drawn[drawn["epoch"] == epoch]["objective"]
-        assert old == run[epoch].objective
-        assert after == pytest.approx(problem.at(**new).objective(run[epoch].parameters))
-    pd.testing.assert_frame_equal(drawn.drop_duplicates("epoch").reset_index(drop=True), history)
-    assert with_jumps(history, dataclasses.replace(CHANGED, changes=())) is history
-
-
-def test_a_jump_that_is_not_known_interrupts_the_curve(history):
-    from_zero = dataclasses.replace(CHANGED, lambda_sparse=0.0, changes=((4, "lambda_sparse", 0.1),))
-    drawn = with_jumps(history, from_zero)
-    assert np.isnan(drawn["objective"]).sum() == 1
-    assert drawn["epoch"].is_monotonic_increasing
-    assert np.isnan(with_jumps(history[history["epoch"] % 3 == 0], CHANGED)["objective"]).sum() == 2
 
 
 def test_every_epoch_is_written_down_with_its_strengths(history):

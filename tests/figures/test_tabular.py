@@ -55,14 +55,6 @@ def test_a_heatmap_is_a_row_a_cell():
     assert bare[["x", "y"]].values.tolist() == [[0, 0], [1, 0], [0, 1], [1, 1]]
 
 
-def test_surfaces_keep_three_coordinates():
-    x, y = np.meshgrid([0.0, 1.0], [5.0, 6.0])
-    surface = tabular.table(go.Figure(go.Surface(x=x, y=y, z=x * y, surfacecolor=x + y)))
-    assert surface[["x", "y", "z", "surfacecolor"]].values.tolist()[3] == [1.0, 6.0, 6.0, 7.0]
-    points = tabular.table(go.Figure(go.Scatter3d(x=[1], y=[2], z=[3])))
-    assert points[["x", "y", "z"]].values.tolist() == [[1, 2, 3]]
-
-
 HOSTILE = "<b>=1+1</b> & <a href='javascript:alert(1)'>x</a>"
 
 

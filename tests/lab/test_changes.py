@@ -58,7 +58,7 @@ def test_changes_are_part_of_the_experiment_and_travel():
     experiment = dataclasses.replace(SHORT, changes=[[21, "lambda_p", 1], (7, "lambda_sparse", 0.1)])
     assert experiment.changes == (Change(7, "lambda_sparse", 0.1), Change(21, "lambda_p", 1.0))
     assert experiment.to_query()["changes"] == "7:lambda_sparse:0.1,21:lambda_p:1.0"
-    assert Experiment.from_query(experiment.to_query()) == (experiment, [])
+    assert Experiment.from_query(experiment.to_query()) == experiment
     assert Experiment.from_json(experiment.to_json()) == experiment
     assert experiment.digest != SHORT.digest
     assert "changes" not in SHORT.to_dict()
@@ -76,9 +76,8 @@ def test_changes_that_cannot_be_are_refused_in_words():
     for text in ("7", "a:lambda_p:1", "7:lambda_p:much", "7:lambda_p"):
         with pytest.raises(ValueError, match="not a change of a strength"):
             changes_from_text(text)
-    experiment, notices = Experiment.from_query({"changes": "7:rank:3"})
-    assert experiment == Experiment()
-    assert len(notices) == 1
+    with pytest.raises(ValueError, match="name of a change = 'rank' is not known"):
+        Experiment.from_query({"changes": "7:rank:3"})
     convex = Experiment(model="convex_fm", lambda_sparse=0.0, regularizer="l2")
     assert dataclasses.replace(convex, changes=((3, "lambda_sparse", 1.0),)).why_not() is not None
     with pytest.raises(ValueError, match="convex"):

@@ -1,24 +1,24 @@
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import fmviz
-from fmviz.engine.models import get_model
-from fmviz.engine.parameters import Parameters
 from fmviz.lab.experiment import Experiment
-from fmviz.lab.interpretation import comparison
-from fmviz.lab.interpretation.comparison import FOUND, conclusion, error_words, stability, weights_of
+from fmviz.lab.interpretation.comparison import FOUND, conclusion, error_words
 from fmviz.lab.runner import Run, load_dataset
 from fmviz.lab.search.equal_sparsity import (
+    REGULARIZERS,
+    SEEDS,
+    TARGET,
     at_equal_sparsity,
+    comparison_base,
     ends_table,
     matched,
     refitted,
+    shipped,
     suggested_target,
 )
-from fmviz.lab.search.shipped import REGULARIZERS, SEEDS, TARGET, comparison_base, shipped
 from fmviz.lab.search.strength_path import PathPlan, path_table, trace
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import carry_out, fits_table
@@ -28,33 +28,7 @@ from fmviz.paths import accepted_range, grid
 from fmviz.typography import with_spread
 from tools.results import fits_of_default
 
-FM = get_model("fm")
 NAN = float("nan")
-
-
-def fm(P):
-    P = np.asarray(P, dtype=float)
-    return weights_of(FM, Parameters(P, np.zeros(len(P)), 0.0))
-
-
-def test_pairs_are_counted_over_runs():
-    runs = [fm([[1], [1], [0], [2]]), fm([[1], [-1], [0], [0]]), fm([[0], [0], [1], [3]])]
-    table = stability(runs, ["a", "b", "c", "d"])
-    assert (table["Feature"][0], table["with feature"][0]) == ("a", "b")
-    assert table["Selected in"][0] == pytest.approx(2 / 3)
-    assert table["Mean weight"][0] == 0.0
-    assert len(table) == 4
-    row = table[(table["Feature"] == "c") & (table["with feature"] == "d")].iloc[0]
-    assert (row["Mean weight"], row["Same sign"]) == (3.0, 1.0)
-
-
-def test_models_without_pairs_and_too_many_features_are_refused(monkeypatch):
-    cubic = get_model("expansion", {"degree": 3})
-    with pytest.raises(ValueError, match="no pair weights"):
-        weights_of(cubic, Parameters(np.ones((4, 2)), np.zeros(4), 0.0, coefficients=np.ones(2)))
-    monkeypatch.setattr(comparison, "MOST_FEATURES", 3)
-    with pytest.raises(ValueError, match="these runs have 4"):
-        fm(np.ones((4, 1)))
 
 
 def test_what_is_concluded_from_three_seeds_is_so():

@@ -11,7 +11,7 @@ from inline_executor import InlineExecutor
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.catalog import DataChoice
-from fmviz.lab.contamination import contaminated
+from fmviz.lab.datasets.drawn import contaminated
 from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.interpretation.outliers import rows_table, suspicious_rows
 from fmviz.lab.interpretation.threshold import under_loss
@@ -64,7 +64,7 @@ def test_validation_rows_keep_their_true_targets():
 
 def test_caps_from_the_data_travel_in_links_programs_and_records():
     assert ROBUST.finds_caps
-    assert Experiment.from_query(ROBUST.to_query()) == (ROBUST, [])
+    assert Experiment.from_query(ROBUST.to_query()) == ROBUST
     assert Experiment.from_json(ROBUST.to_json()) == ROBUST
     assert eval(experiment_source(ROBUST), {"Experiment": Experiment}) == ROBUST
     assert "caps" not in replace(ROBUST, caps="given").to_json()

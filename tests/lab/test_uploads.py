@@ -219,7 +219,7 @@ def test_a_set_is_found_by_its_name_everywhere(here):
     assert data.X.shape == (upload.rows, upload.features) == (200, 5)
     experiment = suggested(upload.name)
     assert Experiment.from_json(experiment.to_json()) == experiment
-    assert Experiment.from_query(experiment.to_query()) == (experiment, [])
+    assert Experiment.from_query(experiment.to_query()) == experiment
     end = Run.prepare(experiment).end()
     assert end.used_interactions > 0
     plan = SweepPlan(datasets=({"dataset": upload.name},), grid={"lambda_sparse": [0.1, 1.0]}, suggested=True)

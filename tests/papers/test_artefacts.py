@@ -1,4 +1,4 @@
-"""Artefacts of papers: what all of them promise, and the protocol of each."""
+"""Artefacts of papers: what all of them promise, the protocol of each, and what settles a statement."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from tiny_papers import TINY
 
 from fmviz.lab import papers as lab
-from fmviz.lab.papers import Result, path_of, shipped_result, summaries
+from fmviz.lab.papers import Result, full_name, path_of, shipped_result, summaries
 from papers import ARTEFACTS, BUDGETS, base, reproduction
 from papers.__main__ import reproduced
 from papers.base import over_grid, trials_of
+from papers.courses import ahead, cut_short, times_to
 from papers.reproduction import Reproduction, use
 from tools.results import judged, keep_shipped
 
@@ -232,3 +234,48 @@ def test_a_stopped_command_resumes_and_a_complete_one_leaves_no_pieces(monkeypat
     last = reproduced(tiny(), "quick", 1, tmp_path / "results")
     assert (last.state, [row["seed"] for row in last.tables["test"]]) == ("complete", [0, 1, 2])
     assert not pieces.exists()
+
+
+def test_short_names():
+    names = summaries()
+    assert full_name("fig2", names) == full_name("atarashi2021_fig2", names) == "atarashi2021_fig2"
+    assert full_name("table3a", names) == full_name("table3b", names) == "atarashi2021_table3"
+    assert full_name("blondel2016_fig2", names) == "blondel2016_fig2"
+    with pytest.raises(ValueError, match=r"no 'fig99'; there are atarashi2021_fig1, "):
+        full_name("fig99", names)
+
+
+# -------------------------------------------------------------------------------------- courses of objectives
+
+
+def test_times_are_read_off_the_way_down():
+    rows = [
+        {"panel": "p", "method": m, "epoch": e, "seconds": float(e), "objective": o}
+        for m, path in (("a", (1.0, 0.109, 0.1)), ("b", (1.0, 0.5, 0.2)))
+        for e, o in enumerate(path)
+    ]
+    times = times_to({"trace": rows}, panel="p")
+    assert times.T.to_dict() == {"early": {"a": 1.0, "b": np.inf}, "late": {"a": 2.0, "b": np.inf}}
+    assert times_to({}, panel="p").empty
+
+
+def test_what_nobody_reached_settles_nothing():
+    never, once = {"a": np.inf, "b": np.inf}, {"a": 1.0, "b": np.inf}
+    assert ahead(pd.DataFrame([never, never]), ["a"], ["b"]) == "not settled"
+    times = pd.DataFrame([once, never])
+    assert ahead(times, ["a"], ["b"], 100.0) == "holds"
+    assert ahead(times, ["b"], ["a"]) == "does not hold"
+    assert ahead(pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]}), ["a"], ["b"]) == "not settled"
+
+
+def test_runs_are_cut_short_while_their_objective_falls():
+    courses = {"fast": (1.0, 0.5, 0.5, 0.5, 0.5), "slow": (1.0, 0.9, 0.8, 0.7, 0.6)}
+    rows = [
+        {"panel": "p", "seed": 0, "method": m, "seconds": float(e), "objective": o}
+        for m, path in courses.items()
+        for e, o in enumerate(path)
+    ]
+    assert cut_short({"trace": rows}, "p", "all")
+    assert not cut_short({"trace": rows}, "p", "lowest"), "the lowest objective is known"
+    assert cut_short({"trace": [{**row, "objective": -row["seconds"]} for row in rows]}, "p", "lowest")
+    assert not cut_short({}, "p", "all")

@@ -1,11 +1,16 @@
-"""Figures of papers, by what is in them."""
+"""Figures of papers and their thumbnails, by what is in them."""
 
 from __future__ import annotations
 
+import re
+
+import plotly.graph_objects as go
 import pytest
+from plotly.subplots import make_subplots
 
 from fmviz.figures.palette import NEUTRAL, REGULARIZER_COLORS
 from papers import drawing
+from tools import thumbnail
 
 TRACE = [
     {"panel": p, "method": m, "seed": s, "epoch": e, "seconds": 0.5 * e, "objective": 2.0 - e}
@@ -160,3 +165,38 @@ def test_cells_are_means_beside_what_is_printed():
     assert (list(mean.x), list(mean.error_x.array)) == ([90.0, 80.0], [3.0, 0.0])
     assert (list(printed.x), list(printed.y)) == ([88.0], ["one"])
     assert list(figure.layout.yaxis.categoryarray) == ["two", "one"]
+
+
+# ------------------------------------------------------------------------------------------------- thumbnails
+
+
+def test_the_first_panel_is_drawn_within_its_frame():
+    figure = make_subplots(1, 2)
+    line = {"color": "#112233"}
+    figure.add_scatter(x=[1, 10, 100], y=[0, -5, 5], mode="lines", line=line, row=1, col=1)
+    figure.add_scatter(x=[1, 2], y=[0, 1], mode="lines", line={"color": "#445566"}, row=1, col=2)
+    figure.update_xaxes(type="log", row=1, col=1)
+    figure.update_traces(name="TI & more")
+    figure.update_layout(yaxis_title="F1", xaxis_title="rows")
+    drawn = thumbnail.thumbnail(figure)
+    assert all(f">{words}</text>" in drawn for words in ("F1", "rows", "– TI &amp; more"))
+    assert "#445566" not in drawn
+    width, height = thumbnail.THUMBNAIL
+    (path,) = re.findall(r'd="M([^"]*)" fill="none" stroke="#112233"', drawn)
+    points = [tuple(map(float, point.split())) for point in path.split("L")]
+    xs, ys = zip(*points, strict=True)
+    assert xs[1] - xs[0] == xs[2] - xs[1], "decades are equally wide"
+    assert ys[1] > ys[0] > ys[2], "upwards is less in an SVG"
+    assert all(0 < x < width and 0 < y < height for x, y in points)
+
+
+def test_words_boxes_and_gaps():
+    figure = go.Figure()
+    figure.add_box(x=["a", "a", "a", "b"], y=[1.0, 2.0, 3.0, 9.0], marker={"color": "#112233"})
+    figure.add_scatter(x=[3.0], y=["c"], mode="markers", marker={"color": "#445566"}, xaxis="x2")
+    assert thumbnail.thumbnail(figure).count("<rect") == 2
+    cells = go.Figure()
+    cells.add_scatter(x=[3.0, None, 4.0], y=["c", "d", "d"], mode="markers", marker={"color": "#445566"})
+    # A point for each, and the glyph before the name.
+    assert thumbnail.thumbnail(cells).count("●") == 3
+    assert "●" not in thumbnail.thumbnail(go.Figure())

@@ -78,7 +78,7 @@ def test_columns_that_take_long_are_waited_for_and_stopped(store):
     run = trained(**MONKS)
     tasks.install(tasks.TaskManager(InlineExecutor(hold=True)))
     app = press(
-        page("interactions", run=run), "interactions_columns_best_stop", "interactions_columns_best_again"
+        page("interactions", run=run), "interactions_columns_best_stop", "interactions_columns_best_go_on"
     )
     assert "interactions_columns_best_stop" in {button.key for button in app.button}
 

@@ -195,7 +195,7 @@ STATES = {
     ),
     "train, third order": (
         "train",
-        {"dataset": "balance_scale", "model": "hofm", "max_epochs": "9", "x": "seconds", "parts": "1"},
+        {"dataset": "balance_scale", "model": "hofm", "max_epochs": "9", "x": "seconds"},
         "train_play",
     ),
     "path": (

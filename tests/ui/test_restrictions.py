@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.driving import ROOT, address, choose, elements_of, page, press, words, written
+from ui.driving import ROOT, address, choose, elements_of, page, press, written
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.ui.settings.state import Settings
@@ -135,14 +135,6 @@ def test_a_lesson_and_a_link_within_the_pages_say_themselves_what_is_drawn():
     app.run()
     assert "prox_source" not in keys(app)
     assert address(app) == {"source": "pasted"}
-
-
-@pytest.mark.simple
-def test_a_link_to_an_expert_setting_makes_expert_of_simple(store):
-    app = page("prox", source="pasted")
-    assert "prox_source" in keys(app)
-    assert "Expert, since the link sets 'source'" in words(app)
-    assert (level(app), address(app)) == ("expert", {"source": "pasted"})
 
 
 def test_a_link_without_a_level_leaves_that_of_the_session():

@@ -251,7 +251,7 @@ def test_parameters_of_the_data_set_are_controls_and_in_the_link(open_train, man
     press(app, "train_play")
     (job,) = manager.jobs()
     assert job.view().dataset.X.shape == (50, 18)
-    assert Experiment.from_query({k: v for k, v in address(app).items() if k != "run"})[0] == job.experiment
+    assert Experiment.from_query({k: v for k, v in address(app).items() if k != "run"}) == job.experiment
 
 
 def test_data_that_cannot_be_made_is_a_sentence(open_train):
@@ -331,7 +331,7 @@ QR = {
 
 
 def test_quadratic_regression_is_trained_and_shown(open_train, manager):
-    app = press(open_train(**QR, max_epochs="23", parts="1"), "train_play")
+    app = press(open_train(**QR, max_epochs="23"), "train_play")
     (job,) = manager.jobs()
     view = job.view()
     assert job.state is TaskState.FINISHED

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from fmviz.engine.memory import array_bytes
 from fmviz.engine.settings import SMALL, ParamSpec, check_params
 from fmviz.engine.target import Target
-from fmviz.lab.contamination import contaminated, contamination_params
 from fmviz.tables.scaling import Scaling
+
+from .drawn import contaminated, contamination_params
 
 if TYPE_CHECKING:
     from fmviz.engine.losses import Loss

@@ -1,4 +1,4 @@
-"""Comparison of runs and supports: pair weights, stability over seeds, recovery."""
+"""Comparison of fits and supports: errors, recovery and their conclusions in words."""
 
 from __future__ import annotations
 
@@ -6,89 +6,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from fmviz.engine.interactions.weights import pairs_of
-from fmviz.engine.models import Model
-from fmviz.engine.parameters import Parameters
 from fmviz.lab.datasets import Dataset
 from fmviz.metrics import Metric
 from fmviz.typography import typeset, with_spread
 
 # Number of rows that suffices to rank products.
 _ROWS = 10_000
-# Maximum number of features for W: 4,000² numbers are 128 MB.
-MOST_FEATURES = 4_000
-
-
-Weights: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""Symmetric pair weights W, shape (d, d), with zero diagonal, and the used pairs, even with zero weight."""
-
-
-def weights_of(model: Model, parameters: Parameters) -> Weights:
-    """Return the pair weights of the parameters of a model.
-
-    Raises
-    ------
-    ValueError
-        If the model has no pairs or several outputs, or there are more than `MOST_FEATURES` features.
-    """
-    if (m := model.n_outputs_of(parameters)) > 1:
-        raise ValueError(
-            f"These runs have {m:,} outputs with separate weights. Compare them by curves and tables, or "
-            "open the page Interactions for a single output."
-        )
-    if parameters.W is None and 2 not in model.orders:
-        raise ValueError(f"The {model.label.lower()} has no pair weights to compare.")
-    pairs = pairs_of(*model.of_output(parameters, 0))
-    d = pairs.n_features
-    if d > MOST_FEATURES:
-        raise ValueError(
-            f"W is available for up to {MOST_FEATURES:,} features; these runs have {d:,}. Curves and tables "
-            "have no such limit."
-        )
-    return pairs.among(np.arange(d), np.arange(d))
-
-
-def stability(runs: Sequence[Weights], names: Sequence[str]) -> pd.DataFrame:
-    """Return the selection frequency of each pair over runs, most stable pairs first.
-
-    Parameters
-    ----------
-    runs : sequence of Weights
-        The pair weights of runs that differ in their seed.
-    names : sequence of str
-        The feature names.
-
-    Returns
-    -------
-    DataFrame
-        Columns Feature, with feature, Selected in (share of runs), Mean weight (over the runs that use the
-        pair), Same sign (share of these runs with the sign of the mean); at most 200 rows.
-    """
-    count = np.array([np.triu(used, 1) for _, used in runs]).sum(axis=0)
-    i, j = np.nonzero(count)
-    values = np.array([W[i, j] for W, _ in runs]).reshape(len(runs), i.size)
-    times = count[i, j]
-    mean = values.sum(axis=0) / np.maximum(times, 1)
-    same = np.sum((np.sign(values) == np.sign(mean)) & (values != 0), axis=0) / np.maximum(times, 1)
-    order = np.lexsort((-np.abs(mean), -times))[:200]
-    labels = np.asarray(names, dtype=object)
-    return pd.DataFrame(
-        {
-            "Feature": labels[i[order]],
-            "with feature": labels[j[order]],
-            "Selected in": times[order] / len(runs),
-            "Mean weight": mean[order],
-            "Same sign": same[order],
-        }
-    )
-
 
 FOUND = 0.95
 """Minimum F1 for two supports to count as equal."""

@@ -69,9 +69,9 @@ def of_operator(
     count : str
         Any of "interactions", "between" (those of the first half of the features with the second),
         "features", "entries", "pairs" (the number of all pairs), "size" (of P), "entry" (the value at `row`
-        and `column`), "given" (the same entry of P), "norm" (of row `row` of P), "extinction" (the smallest λ
-        at which the result is 0, or ∞), and "apart" (the number of λ of the page's slider at which both
-        halves have interactions, but none across).
+        and `column`), "given" (the same entry of P), "norm" (of row `row` of P), "largest" (the largest
+        absolute entry of P), and "apart" (the number of λ of the page's slider at which both halves have
+        interactions, but none across).
     row, column : int
         The position of the entry.
     **changes
@@ -89,11 +89,11 @@ def of_operator(
         "size": lambda: P.size,
         "given": lambda: P[row, column],
         "norm": lambda: float(np.linalg.norm(P[row])),
+        "largest": lambda: np.abs(P).max(),
         "apart": lambda: sum(
             all(used_interactions(half) > 0 for half in np.array_split(Q, 2)) and not _between(Q)
             for Q in (variant.penalty.prox(P, 2.0**e) for e in operators.EXPONENTS)
         ),
-        "extinction": lambda: math.inf if (end := operators.extinction(P, variant)[0]) is None else end,
     }
     of_result: dict[str, Callable[[np.ndarray], float]] = {
         "interactions": used_interactions,
@@ -127,10 +127,7 @@ def of_column(query: Query, *, count: str, **changes: Any) -> float:
 
 
 def _experiment(query: Query, changes: Mapping[str, Any]) -> Experiment:
-    experiment, notices = Experiment.from_query({**query, **to_query(changes)})
-    if notices:
-        raise ValueError(" ".join(notices))
-    return experiment
+    return Experiment.from_query({**query, **to_query(changes)})
 
 
 @functools.lru_cache(maxsize=64)

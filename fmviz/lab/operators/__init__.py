@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from .matrices import DISTRIBUTIONS, MAX_ENTRY, MAX_FEATURES, MAX_RANK, parse_matrix, sample
 from .study import (
+    DISTRIBUTIONS,
     EXPONENTS,
+    MAX_ENTRY,
+    MAX_FEATURES,
+    MAX_RANK,
     VARIANTS,
     Study,
     Variant,
-    extinction,
+    parse_matrix,
     python_source,
+    sample,
     sparse_range,
     study,
     with_degree,
@@ -25,7 +29,6 @@ __all__ = [
     "VARIANTS",
     "Study",
     "Variant",
-    "extinction",
     "parse_matrix",
     "python_source",
     "sample",

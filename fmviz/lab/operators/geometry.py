@@ -132,20 +132,9 @@ def boundary(section: Section, name: str, directions: np.ndarray, level: float =
     alpha, beta = np.maximum(2.0 * once - 0.5 * twice, 0.0), np.maximum(0.5 * twice - once, 0.0)
     scale = 2.0 * level / (alpha + np.sqrt(alpha**2 + 4.0 * beta * level))
     if not np.allclose(values(section, name, directions * scale[:, None]), level, rtol=1e-9):
-        scale = _bisected(section, name, directions, level)
+        # A power: Ω(2p)/Ω(p) is 2 to its degree.
+        scale = (level / once) ** (1.0 / np.log2(twice / once))
     return directions * scale[:, None]
-
-
-def _bisected(section: Section, name: str, directions: np.ndarray, level: float) -> np.ndarray:
-    """Return the factor of each direction at which Ω = `level`; Ω increases along rays."""
-    low, high = np.zeros(len(directions)), np.ones(len(directions))
-    while (short := values(section, name, directions * high[:, None]) < level).any():
-        high[short] *= 2.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        below = values(section, name, directions * middle[:, None]) < level
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return high
 
 
 def prox_of(section: Section, name: str, points: np.ndarray, strength: float) -> np.ndarray:

@@ -1,10 +1,11 @@
-"""Proximal operators of a matrix P over a grid of strengths ([A] Figs. 1 and 2).
+"""Proximal operators of a matrix P, random or parsed, over a grid of strengths ([A] Figs. 1 and 2).
 
 [A] is atarashi2021, sections 3.1 and 8.1: P of size 200 × 30 from N(0, 1), λ = 2⁻⁷ … 2⁷.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,12 +17,115 @@ from fmviz.engine.penalties import PENALTIES, Penalty
 from fmviz.engine.penalties.base import unit_rows
 from fmviz.operators import certificate
 
-from .matrices import DISTRIBUTIONS
+MAX_FEATURES, MAX_RANK, MAX_ENTRY = 400, 60, 1e15
+"""Limits of a picture; products of larger entries overflow in the browser."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A distribution of P.
+
+    Attributes
+    ----------
+    label, help : str
+        The label and its explanation.
+    code : str
+        The Python expression in ``rng``, ``d`` and ``k`` that draws it.
+    """
+
+    label: str
+    help: str
+    code: str
+
+
+DISTRIBUTIONS: dict[str, Distribution] = {
+    "normal": Distribution(
+        "Normal N(0, 1)",
+        "Independent standard normal entries, as in the paper.",
+        "rng.standard_normal((d, k))",
+    ),
+    "uniform": Distribution(
+        "Uniform on [−1, 1]",
+        "No outstanding entries: the largest are nearly equal.",
+        "rng.uniform(-1, 1, (d, k))",
+    ),
+    "laplace": Distribution(
+        "Laplace",
+        "Heavy tails: a few outstanding entries.",
+        "rng.laplace(0, 1, (d, k))",
+    ),
+    "sparse": Distribution(
+        "Sparse: a tenth is non-zero",
+        "Nine in ten entries are exactly zero from the start.",
+        "rng.standard_normal((d, k)) * (rng.random((d, k)) < 0.1)",
+    ),
+    "blocks": Distribution(
+        "Two blocks",
+        "Two groups of features, strong in different halves of the columns; other entries are ten times "
+        "weaker.",
+        "rng.standard_normal((d, k)) * np.where(\n"
+        "    (np.arange(d)[:, None] * 2 < d) == (np.arange(k) * 2 < k), 1.0, 0.1)",
+    ),
+    "rows": Distribution(
+        "Fading rows",
+        "Each feature is slightly weaker than the one before, the last a hundred times weaker than the "
+        "first.",
+        "rng.standard_normal((d, k)) * np.logspace(0, -2, d)[:, None]",
+    ),
+}
+
+
+def sample(d: int, k: int, distribution: str = "normal", seed: int = 0) -> np.ndarray:
+    """Draw P, shape (d, k), by a key of `DISTRIBUTIONS`, with a seed of ``numpy.random.default_rng``."""
+    names = {"np": np, "rng": np.random.default_rng(seed), "d": d, "k": k}
+    return np.asarray(eval(DISTRIBUTIONS[distribution].code, names))
+
+
+def parse_matrix(text: str) -> np.ndarray:
+    """Parse a matrix: one row per line, entries separated by commas, semicolons, tabs or spaces.
+
+    Brackets are ignored, which allows pasting Python output; a single line may separate rows by semicolons or
+    brackets.
+
+    Raises
+    ------
+    ValueError
+        If the text is not a matrix of finite numbers within the size limits; the message contains the
+        position.
+    """
+    text = re.sub(r"\b(?:np\.)?array\(|[()]", " ", text.replace("−", "-"))
+    text = re.sub(r"\]\s*,?", "\n", text).replace("[", " ").strip()
+    lines = [line.strip(", \t") for line in (text if "\n" in text else text.replace(";", "\n")).splitlines()]
+    rows = [re.split(r"\s*[,;\t]\s*|\s+", line) for line in lines if line]
+    if not rows:
+        raise ValueError("No matrix yet: paste one row per line, for instance 1.5, −0.2, 0.")
+    P = np.empty((len(rows), len(rows[0])))
+    for i, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise ValueError(
+                f"Row {i + 1} has {len(row)} entries but row 1 has {len(rows[0])}; "
+                "give every row the same number."
+            )
+        for j, cell in enumerate(row):
+            try:
+                P[i, j] = float(cell)
+            except ValueError:
+                raise ValueError(f"Row {i + 1}, column {j + 1}: {cell[:40]!r} is not a number.") from None
+    if len(P) > MAX_FEATURES or P.shape[1] > MAX_RANK:
+        raise ValueError(
+            f"The matrix is {len(P)} × {P.shape[1]}; the limit of this page is {MAX_FEATURES} rows and "
+            f"{MAX_RANK} columns. Paste a part of it."
+        )
+    if not (np.abs(P) <= MAX_ENTRY).all():
+        raise ValueError(f"Entries must be finite and at most {MAX_ENTRY:g}. Scale the matrix down.")
+    return P
+
+
+# ------------------------------------------------------------------------------------- a range of strengths
+
 
 EXPONENTS = tuple(range(-7, 8))
 """The exponents e of λ = 2^e, as in [A] 3.1."""
-
-_NEVER = 2.0**40  # entries that survive this strength, relative to P, survive any
 
 
 @dataclass(frozen=True)
@@ -116,25 +220,6 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
         np.array([np.count_nonzero(q) for q in Q]),
         np.array([certificate(variant.penalty, P, q, 2.0**e) for e, q in zip(exponents, Q, strict=True)]),
     )
-
-
-def extinction(P: np.ndarray, variant: Variant) -> tuple[float | None, np.ndarray]:
-    """Return the smallest λ with an all-zero result, and a mask of entries that survive any λ, shape (d, k).
-
-    The first is None if there is no such λ. Computed by bisection with the operator, to the last bit.
-    """
-    if not P.any():
-        return 0.0, P != 0
-    size = float(np.abs(P).max())
-    survivors = variant.penalty.prox(P / size, _NEVER) != 0
-    if survivors.any():
-        return None, survivors
-    low, high = 0.0, size
-    while variant.penalty.prox(P, high).any():
-        low, high = high, 2.0 * high
-    while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (middle, high) if variant.penalty.prox(P, middle).any() else (low, middle)
-    return high, survivors
 
 
 def sparse_range(P: np.ndarray, shown: Study) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,7 +22,7 @@ from fmviz.engine.problem import Problem
 from fmviz.engine.solvers._flat_problem import Joint
 from fmviz.lab.background.workers import carry_out
 from fmviz.lab.datasets import Dataset
-from fmviz.lab.experiment import Experiment
+from fmviz.lab.experiment import Experiment, suggested
 from fmviz.lab.runner import Run, truth_of
 from fmviz.metrics import SUPPORT_F1, Metric
 from fmviz.paths import accepted_range, choose, search_lambda
@@ -260,3 +263,38 @@ def at_number(
             run.measure(end.parameters) if final else {},
             *((probe.start, end.parameters) if final else ()),
         )
+
+
+# -------------------------------------------------------------------------------- shipped with fmviz
+
+
+REGULARIZERS, TARGET, SEEDS = ("l1", "l21", "ti", "cs"), 360, 3
+"""The default comparison, on the first data set; `make results` writes its fits."""
+SHIPPED = Path(__file__).parent / "equal_sparsity.json.gz"
+
+
+def comparison_base(dataset: str, seed: int) -> Experiment:
+    """Return the settings that all fits of a comparison share: those suggested for the data."""
+    given = suggested(dataset).to_dict()
+    shared = {name: value for name, value in given.items() if not name.startswith(("model_", "regularizer_"))}
+    own = {"seed": seed, "model": "fm", "regularizer": "ti", "solver": "auto", "start": "warm"}
+    return Experiment.from_dict({**shared, **own, "validation": given["validation"] or 0.2})
+
+
+def shipped(experiment: Experiment, regularizers: Sequence[str], target: int, seeds: int) -> list[SearchFit]:
+    """Return the fits of a comparison if all of them are shipped with fmviz, else none."""
+    if target != TARGET:
+        return []
+    fits: dict[Experiment, Any] = {}
+    for record in json.loads(gzip.decompress(SHIPPED.read_bytes())):
+        own, P = Experiment.from_json(record["experiment"]), np.array(record["parameters"])
+        fits[replace(own, lambda_sparse=0.0)] = SearchFit(
+            **{**record, "experiment": own, "parameters": Parameters(P, np.zeros(len(P)), 0.0)}
+        )
+    base = replace(experiment, lambda_sparse=0.0)
+    each = [
+        replace(base, seed=seed, regularizer=PENALTIES[name])
+        for seed in range(base.seed, base.seed + seeds)
+        for name in regularizers
+    ]
+    return [fits[own] for own in each] if fits.keys() >= set(each) else []

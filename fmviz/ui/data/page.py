@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -32,7 +32,7 @@ from fmviz.ui.data import columns, strengths
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Setting, Settings, Text
 from fmviz.ui.train.settings import train_query
-from fmviz.ui.watching import done, failure
+from fmviz.ui.watching import failure, results_of
 
 _READING = tuple(field.name for field in fields(Reading))
 # Settings with the same name in a recipe.
@@ -318,12 +318,8 @@ def _file(settings: Settings, linked: bool) -> None:
         )
         return
     reading = Reading(**settings.as_dict(*_READING))
-    if not done(
-        f"data:read:{file}:{reading}",
-        lambda should_stop: library.profile(file, reading, should_stop, data),
-        "Reading.",
-        partial(_unreadable, settings),
-    ):
+    work = partial(library.profile, file, reading, data=data)
+    if not _done(f"read:{file}:{reading}", work, "Reading.", partial(_unreadable, settings)):
         return
     if data is not None:
         brought.keep()
@@ -381,6 +377,16 @@ def _file(settings: Settings, linked: bool) -> None:
         encoded = draw_size(settings, first, recipe, profile) if settings["target"] else None
         draw_train(settings, recipe, encoded)
     strengths.draw(settings, recipe, encoded is not None, linked, top)
+
+
+def _done(name: str, work: Callable[..., object], words: str, failed: Callable[[TaskView], None]) -> bool:
+    """Return whether some work, which stores its result itself, is complete; else draw its progress."""
+
+    def make(should_stop: Callable[[], bool]) -> Iterator[None]:
+        work(should_stop=should_stop)
+        yield None
+
+    return results_of(f"data:{name}", make, words, "data_work", failed) is not None
 
 
 def _unreadable(settings: Settings, view: TaskView) -> None:
@@ -597,12 +603,8 @@ def draw_size(settings: Settings, first: Recipe, recipe: Recipe, profile: Profil
     """Draw the encoded size; return it, or None if it is unknown."""
     st.subheader("Encoded data")
     file = settings["file"]
-    if not done(
-        f"data:size:{library.name_of(file, recipe)}",
-        lambda should_stop: library.sized(file, recipe, should_stop),
-        "Counting features.",
-        _cannot,
-    ):
+    work = partial(library.sized, file, recipe)
+    if not _done(f"size:{library.name_of(file, recipe)}", work, "Counting features.", _cannot):
         return None
     size = library.sized(file, recipe)
     shared = size.outputs > 1 and settings["outputs"] == "shared"

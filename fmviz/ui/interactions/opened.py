@@ -14,22 +14,18 @@ from fmviz.engine.fit import never
 from fmviz.engine.interactions.weights import PairWeights, pairs_of
 from fmviz.engine.models import Model
 from fmviz.engine.parameters import Parameters
-from fmviz.lab.background.task import Make, TaskState, TaskView
+from fmviz.lab.background.task import Make
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.interpretation.attributes import Attributes
 from fmviz.lab.interpretation.wording import Wording
 from fmviz.lab.runner import Run, dataset_of
-from fmviz.lab.search.averaged import Message
 from fmviz.lab.search.findings import Findings, read_findings
 from fmviz.lab.store import RunStore, StoredRun
 from fmviz.lab.store.table import title_of_run
-from fmviz.ui.escape import plain
-from fmviz.ui.watching import failure, watch
+from fmviz.ui.watching import results_of
 
-# Beyond this many rows, a pass over all of W takes seconds.
-_INLINE_ROWS = 5_000
 # Maximum number of columns whose pairs are ranked.
 _MOST_COLUMNS = 150
 
@@ -140,15 +136,10 @@ def opened(run: str, updated: float, path: str, _runs: RunStore, output: int = 0
 # ------------------------------------------------------------------------------------------- calculations
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _kept(name: str, _make: Callable[[], Any]) -> Any:
-    return _make()
-
-
 def calculated(
     reading: Opened, name: str, make: Callable[[Callable[[], None]], _Found], what: str
 ) -> _Found | None:
-    """Return a cached calculation over all of W, or None while it runs in the background.
+    """Return a calculation over all of W, or None while it runs in the background.
 
     Parameters
     ----------
@@ -162,9 +153,6 @@ def calculated(
         Description of the calculation for the user.
     """
     assert reading.pairs is not None
-    n_rows = reading.pairs.rows.size
-    if n_rows <= _INLINE_ROWS:
-        return _kept(f"{reading.key}:{name}", lambda: make(lambda: None))
 
     def stream(should_stop: Callable[[], bool]) -> Iterator[_Found]:
         def between() -> None:
@@ -173,58 +161,14 @@ def calculated(
 
         yield make(between)
 
-    results = in_background(reading, name, stream, f"{what} P has {n_rows:,} non-zero rows.")
+    words = f"{what} P has {reading.pairs.rows.size:,} non-zero rows."
+    results = in_background(reading, name, stream, words)
     return results[0] if results else None
 
 
 def in_background(reading: Opened, name: str, make: Make, words: str) -> list[Any] | None:
-    """Return a task's results so far (None before the first); draw its progress and buttons.
-
-    Parameters
-    ----------
-    reading : Opened
-        The run.
-    name : str
-        Identifies the task, including everything it depends on besides the run.
-    make : callable
-        Yields results, and a `Message` for progress.
-    words : str
-        Description of the task for the user, replaced by each `Message`.
-    """
-    tasks, id = manager(), f"{name}:{reading.key}"
-    task = tasks.get(id) or tasks.submit(id, make)
-
-    def results_of(view: TaskView) -> list[Any]:
-        return [item for item in view.items if not isinstance(item, Message)]
-
-    def going_on(view: TaskView) -> str:
-        return view.items[-1].message if view.items else words
-
-    view = task.view()
-    results = results_of(view)
-    if view.state is TaskState.FAILED:
-        failure(view)
-    elif view.state.active:
-        with st.container(horizontal=True, vertical_alignment="center", key=f"interactions_{name}_wait"):
-            watch(
-                task,
-                lambda _: st.button(
-                    "Stop", icon=":material/stop:", key=f"interactions_{name}_stop", on_click=task.stop
-                ),
-                lambda view: (f"{going_on(view)} {view.elapsed:.0f} s", None),
-                lambda view: len(results_of(view)),
-            )
-    elif view.state is TaskState.STOPPED:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{plain(view.message)} {plain(words)}", width="content")
-            st.button(
-                "Start again",
-                icon=":material/replay:",
-                key=f"interactions_{name}_again",
-                on_click=tasks.forget,
-                args=(id,),
-            )
-    return results if results or view.state is TaskState.FINISHED else None
+    """Return the results about a run so far, None before the first; see `results_of`."""
+    return results_of(f"{name}:{reading.key}", make, words, f"interactions_{name}")
 
 
 def read_columns(reading: Opened, strengths: str) -> Findings | None:

@@ -214,21 +214,6 @@ def presets() -> list[Preset]:
             },
         ),
         Preset(
-            "Is it stable?",
-            "One regularizer, one strength, ten seeds; *Compare* then counts how often each pair is "
-            "selected.",
-            ":material/repeat:",
-            navigation.SWEEPS,
-            {
-                "dataset": "breast_cancer",
-                "penalties": "ti",
-                "low": "0.002",
-                "high": "0.002",
-                "points": "1",
-                "seeds": "10",
-            },
-        ),
-        Preset(
             "360 interactions each",
             "The planted number. Which regularizer selects the true pairs?",
             ":material/swords:",

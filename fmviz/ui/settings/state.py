@@ -178,7 +178,6 @@ SHARED: tuple[Setting, ...] = (
 """The settings common to all pages."""
 _FOLLOWED = "fmviz:followed"
 _LEAVING = "fmviz:leaving"
-_WIDENED = "fmviz:widened"
 _BARE = "fmviz:bare"
 
 
@@ -390,7 +389,6 @@ class Settings:
             st.session_state[_DRAWN] = set()
             st.session_state.pop(self._notice_key, None)
             if (level := st.context.cookies.get(LEVEL_COOKIE)) in LEVELS:
-                came = False
                 st.session_state.setdefault(self._home("level"), level)
         if given:
             notices = []
@@ -419,26 +417,7 @@ class Settings:
             ]
             st.session_state[self._notice_key] = notices
             st.session_state[self._brought_key] = frozenset(given)
-            self._widen(given, came)
         return bool(given) and not within
-
-    def _widen(self, given: Collection[str], came: bool) -> None:
-        """Switch new visitors to Expert if the link by which they `came` sets an expert setting.
-
-        Links with a level are not changed. Nothing changes for returning visitors, nor for links within the
-        dashboard, such as presets.
-        """
-        names = [name for name in given if name in self.expert and name in self.table]
-        hidden = ", ".join(repr(name) for name in names if self[name] != self.table[name].default)
-        if not came or not hidden or self.is_expert or "level" in given:
-            return
-        st.session_state[self._home("level")] = "expert"
-        st.session_state[_WIDENED] = hidden
-
-    @property
-    def widened(self) -> str:
-        """Labels of the expert settings for which a link switched from Simple to Expert."""
-        return str(st.session_state.get(_WIDENED, "")) if self["level"] == "expert" else ""
 
     @staticmethod
     def move(query: Mapping[str, str], script: str | None = None) -> None:

@@ -14,7 +14,7 @@ from fmviz.engine.models.robust import RobustFM
 from fmviz.engine.penalties import ALL_PENALTIES, PENALTIES, Penalty
 from fmviz.engine.solvers import SOLVERS
 from fmviz.lab.background.job import Job
-from fmviz.lab.contamination import CONTAMINATION
+from fmviz.lab.datasets.drawn import CONTAMINATION
 from fmviz.lab.experiment import OWNERS, Experiment
 from fmviz.lab.runner import cost_note, too_large
 from fmviz.lab.store.table import LABELS

@@ -25,12 +25,11 @@ from fmviz.lab.background.thinned import EXACT_FEATURES
 from fmviz.lab.datasets import Dataset
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import load_dataset
-from fmviz.lab.runs.changes import change_words, changed_words, with_jumps
+from fmviz.lab.runs.changes import change_words, changed_words
 from fmviz.lab.store.table import numbers
 from fmviz.metrics import METRICS, Metric, in_units
 from fmviz.stage import FactorFrame, Panel, View, encode_frames
 from fmviz.stage.pictures import chart_of, names_in, row_of
-from fmviz.ui import widgets
 from fmviz.ui.channel import Topic, channel, path
 from fmviz.ui.charts import chart
 from fmviz.ui.components import matrix_view, stage
@@ -55,7 +54,7 @@ def show(
     experiment : Experiment
         The experiment of the settings.
     settings : Settings
-        The settings of the page, with ``x``, ``parts`` and ``metric``.
+        The settings of the page, with ``x`` and ``metric``.
     stale : str, optional
         Message about settings changed since the run.
     """
@@ -138,21 +137,20 @@ def _at_rest(scene: Scene, settings: Settings) -> None:
         )
         if box.open:
             with box:
-                _curves(replace(scene, parts=settings["parts"]), settings)
+                _curves(scene, settings)
 
 
 def _curves(scene: Scene, settings: Settings) -> None:
     """Draw the curves of the stage at full size."""
     view, history = scene.fit, pd.DataFrame(scene.history)
-    widgets.param(settings, "parts", "Parts of the objective")
-    course, marks = with_jumps(history, view.experiment), change_words(view.experiment, view.epoch)
+    marks = change_words(view.experiment, view.epoch)
     changes = changed_words(view.experiment, view.epoch)
     places = itertools.cycle(st.columns(2))
     for panel in PANELS:
         if panel.plots is None or not (plots := panel.plots(scene)) or not panel.shown(scene, settings):
             continue
         title = panel.heading(scene)
-        figure = figures.curves(course, plots, scene.x, revision=f"{view.id}:{title}")  # type: ignore[arg-type]
+        figure = figures.curves(history, plots, scene.x, revision=f"{view.id}:{title}")  # type: ignore[arg-type]
         with next(places):
             st.markdown(f"**{plain(title)}**")
             chart(

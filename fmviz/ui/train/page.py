@@ -7,19 +7,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
-from fmviz.lab.background.job import Job
+from fmviz.lab.background.job import Job, JobView
 from fmviz.lab.background.task import TaskState
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.experiment import Experiment
+from fmviz.lab.runs.changes import with_strengths
+from fmviz.lab.runs.program import program
+from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import AtWorkError, StoreError
-from fmviz.lab.store.table import name_of
+from fmviz.lab.store.packing import pack_parameters
+from fmviz.lab.store.table import name_of, title_of_settings
 from fmviz.metrics import METRICS
+from fmviz.report import Outcome, html
 from fmviz.ui import navigation, session_uploads, shell, widgets
 from fmviz.ui.escape import plain
-from fmviz.ui.exports import draw_exports
 from fmviz.ui.settings.state import Setting, Settings, Text
 from fmviz.ui.train import interactions, live, panels
 from fmviz.ui.train.drawer import main_settings
@@ -148,7 +154,6 @@ _VIEW: tuple[Setting, ...] = (
         choices=("used_bases", "epoch", "seconds"),
         help="Horizontal axis for machines on a shared basis.",
     ),
-    ParamSpec("parts", "bool", False, help="Draw the loss and the penalties as well as their sum."),
     ParamSpec(
         "metric",
         "choice",
@@ -379,7 +384,7 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
                 help="Columns and pairs as sentences, curves and a matrix, and the decomposition of a "
                 "prediction.",
             )
-        draw_exports(view)
+        _draw_exports(view)
 
 
 def _impossible(settings: Settings, reason: str, experiment: Experiment) -> None:
@@ -403,3 +408,75 @@ def _stale_words(settings: Settings, job: Job, experiment: Experiment) -> str:
     shown = [plain(name_of(name)) for name in changed if name in settings.table and settings.shows(name)][:4]
     words = ", ".join(shown + ["…"] * (len(changed) > len(shown)))
     return f"Settings changed since this run: {words}. Press **Play** or **Reset** to apply them."
+
+
+# ------------------------------------------------------------------------------------------------ downloads
+
+
+def _draw_exports(view: JobView) -> None:
+    """Draw the downloads of an ended or paused run, and its program."""
+    if view.parameters is None or view.dataset is None:
+        return
+    dataset, parameters, experiment, last = view.dataset, view.parameters, view.experiment, view.last
+    kind = f"{experiment.model.name}-{experiment.regularizer.name}".removeprefix("fm-")
+    name = f"{experiment.dataset}-{kind}-seed{experiment.seed}"
+    st.markdown("**Downloads**")
+    with st.container(horizontal=True, key="train_exports"):
+        widgets.save_page("train_page", partial(_page, view), f"run-{name}")
+        widgets.download(
+            "Curves (CSV)",
+            lambda: with_strengths(pd.DataFrame(view.history), experiment).to_csv(index=False),
+            f"curves-{name}.csv",
+            key="train_curves_csv",
+            help=("One row per epoch" if view.stride == 1 else f"Every {view.stride:,}th epoch")
+            + ", with all metrics and strengths.",
+        )
+        widgets.download(
+            "Model (npz)",
+            lambda: pack_parameters(
+                {
+                    **{part: array for part, array in parameters.items() if array.size},
+                    "feature_names": np.array(dataset.feature_names),
+                    "outputs": np.array(dataset.outputs),
+                    "experiment": np.array(experiment.to_json()),
+                }
+            ),
+            f"model-{name}.npz",
+            key="train_npz",
+            help="All parameters (P or W, w, bias, …), names of features and outputs, and settings, for "
+            "numpy.load.",
+        )
+    widgets.python_block(
+        widgets.linked(
+            program_of(view),
+            f"{title_of_settings(experiment.to_dict(), view.epoch)}, {view.epoch:,} epochs: objective "
+            f"{last['objective']:.10g}",
+            data={experiment.dataset.name: data_hash(dataset)},
+        ),
+        f"Repeats this run and prints: objective {last['objective']:.10g}, used features "
+        f"{last['used_features']:.0f}, used interactions {last['used_interactions']:.0f}.",
+    )
+
+
+def _page(view: JobView) -> str:
+    """Return the run as a page with the matrices of its epochs."""
+    return html(
+        Outcome(
+            title_of_settings(view.experiment.to_dict(), view.epoch, heading=True),
+            view.experiment,
+            view.machine,
+            view.message,
+            view.history,
+            view.parameters,
+            view.dataset,
+            program=program_of(view),
+            frames=view.frames,
+        )
+    )
+
+
+def program_of(view: JobView) -> str:
+    """Return a program that repeats the run up to its last epoch and prints the results."""
+    return program(
+        view.experiment, view.epoch if view.state in (TaskState.PAUSED, TaskState.STOPPED) else None
+    )

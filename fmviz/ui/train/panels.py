@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from fmviz.engine.models import Model
@@ -56,8 +55,6 @@ class Scene:
         The axis of the curves.
     metric : Metric
         Metric of predictions.
-    parts : bool
-        Whether the parts of the objective are drawn.
     mark : Mark or None
         The explained cell.
     clickable : bool
@@ -73,7 +70,6 @@ class Scene:
     compared: bool = False
     x: str = "epoch"
     metric: Metric = RMSE
-    parts: bool = False
     mark: Mark | None = None
     clickable: bool = False
 
@@ -158,17 +154,9 @@ class TrainPanel:
 # ------------------------------------------------------------------------------------------------- curves
 
 
-def _objective(scene: Scene) -> list[figures.Plot]:
+def _convergence(scene: Scene) -> list[figures.Plot]:
     color = regularizer_color(scene.experiment.regularizer.name)
-    if not scene.parts:
-        return figures.convergence(color, [(each.after, each.value) for each in scene.lowest])
-    notation = scene.machine.notation
-    return figures.objective(
-        color,
-        pd.DataFrame(scene.history),
-        penalty_p=notation.shrinkage_term,
-        penalty_sparse=notation.penalty_term,
-    )
+    return figures.convergence(color, [(each.after, each.value) for each in scene.lowest])
 
 
 def _uses(scene: Scene) -> list[figures.Plot]:
@@ -190,9 +178,9 @@ def _recovery(scene: Scene) -> list[figures.Plot]:
 
 OBJECTIVE = TrainPanel(
     "objective",
-    lambda scene: "Objective" if scene.parts else "Convergence, log scale",
+    "Convergence, log scale",
     "curves",
-    plots=_objective,
+    plots=_convergence,
 )
 USES = TrainPanel("sparsity", "Used features and interactions", "curves", plots=_uses)
 PREDICTION = TrainPanel(

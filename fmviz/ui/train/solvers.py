@@ -13,7 +13,6 @@ from fmviz.figures import training as figures
 from fmviz.figures.comparison import overlay
 from fmviz.lab.background.tasks import TooManyJobsError, manager
 from fmviz.lab.experiment import Experiment, name_of
-from fmviz.lab.runs.changes import with_jumps
 from fmviz.lab.runs.provenance import data_hash
 from fmviz.lab.store import StoredRun, store
 from fmviz.lab.store.lowest import same_problem
@@ -39,7 +38,7 @@ def _draw(scene: Scene, settings: Settings) -> None:
     runs.pop(mine, None)
     if runs:
         floors = [(each.after, each.value) for each in scene.lowest]
-        course = with_jumps(pd.DataFrame(view.history), view.experiment)
+        course = pd.DataFrame(view.history)
         lines = [(f"{KNOWN[mine].label}, this run", course.assign(gap=figures.gap(course, floors)))]
         for name, run in runs.items():
             course = pd.DataFrame(store().trace(run.id))
