@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
+from fmviz.__main__ import main
 from fmviz.cli._fit_report import summary
+from fmviz.lab.files import default_path
 from fmviz.lab.importing import import_upload
 from fmviz.lab.runner import Run
 from fmviz.lab.saved_model import SavedModel
@@ -271,3 +273,84 @@ def test_files_are_written_though_nobody_reads_along(file, tmp_path):
     assert (done.returncode, errors) == (0, [])
     names = {path.name for path in folder.iterdir()}
     assert names == {"model.npz", "interactions.csv", "report.json", "report.html"}
+
+
+@pytest.fixture
+def big(tmp_path):
+    """Return a Parquet file of words with a planted pair, which is read in several batches and parts."""
+    rng, n = np.random.default_rng(0), 4_000
+    user, item, day = (rng.integers(levels, size=n) for levels in (40, 25, 7))
+    first, second = rng.normal(size=(2, 40)), rng.normal(size=(2, 25))
+    price = rng.normal(10.0, 3.0, size=n)
+    y = 50.0 + 5.0 * (first[:, user] * second[:, item]).sum(axis=0) + 0.5 * price + rng.normal(size=n)
+    words = {"user": [f"u{u}" for u in user], "item": [f"i{i}" for i in item], "day": [f"d{d}" for d in day]}
+    path = tmp_path / "big.parquet"
+    pd.DataFrame({**words, "price": price, "y": y}).to_parquet(path, row_group_size=500)
+    return path
+
+
+ALL = ("--target", "y", "--rows", "all", "--rank", "4")
+
+
+@pytest.fixture
+def in_batches(monkeypatch):
+    monkeypatch.setattr("fmviz.tables.batches._BATCH_CELLS", 2_500)
+    monkeypatch.setattr("fmviz.lab.store.rows._PART_ROWS", 1_000)
+
+
+@pytest.mark.usefixtures("in_batches")
+def test_all_rows_are_fitted_from_disk(big, tmp_path, command):
+    folder = tmp_path / "out"
+    printed = command("fit", big, *ALL, "--jobs", "2", "--output", folder)
+    assert "big.parquet has 4,000 rows, which are read in two passes" in printed.err
+    assert "big.parquet: 4,000 rows, 3,200 for training, 73 features; target y (regression)." in printed.out
+    assert "for columns divided by their root mean square, has the lowest loss" in printed.out
+    assert "1 of 6 pairs of columns stands out from chance" in printed.out
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    (pair,) = report["columns"]["pairs"]
+    assert {pair["first"], pair["second"]} == {"user", "item"}
+    mean, columns, pairs = (row["RMSE (in y)"] for row in report["candidates"])
+    # The noise is 1.
+    assert pairs < 1.3 < 5.0 < columns < mean
+    assert report["metrics"]["RMSE, validation"] == pytest.approx(pairs)
+    rows = pd.read_parquet(big).head(500)
+    model = SavedModel.load(folder / "model.npz")
+    assert np.sqrt(np.mean((model.predict(rows) - rows["y"]) ** 2)) < 1.3
+    assert report["result"]["certificate"] < 0.1
+    assert not [*default_path().parent.glob("**/rows_*")]
+
+
+@pytest.mark.usefixtures("in_batches")
+def test_an_interrupted_fit_to_all_rows_continues(big, command, monkeypatch, capsys):
+    from fmviz.lab.search import all_rows
+
+    save, epochs = all_rows._save, []
+
+    def interrupted(file, epoch, parameters):
+        save(file, epoch, parameters)
+        epochs.append(epoch)
+        if len(epochs) == 30:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(all_rows, "_save", interrupted)
+        assert main(["fit", str(big), *ALL]) == 130
+    (folder,) = default_path().parent.glob("**/rows_*")
+    last = epochs[-1]
+    monkeypatch.setattr("fmviz.lab.store.rows._learned", None)
+    monkeypatch.setattr(all_rows, "_save", lambda file, epoch, parameters: epochs.append(epoch))
+    capsys.readouterr()
+    out = command("fit", big, *ALL, "--json").out
+    assert last in epochs[30:]
+    assert json.loads(out)["columns"]["pairs"][0]["first"] in ("user", "item")
+    assert not folder.exists()
+
+
+def test_options_that_do_not_apply_to_all_rows(big, file, command):
+    for line, message in (
+        ((*ALL, "--group", "user"), "--group does not apply to --rows all"),
+        ((*ALL, "--interactions", "5"), "--interactions does not apply to --rows all"),
+        (("--target", "z", "--rows", "all"), "--target 'z' is not a column"),
+        (("--target", "y", "--dask", "tcp://127.0.0.1:1"), "--dask is for a file with --rows all"),
+    ):
+        assert message in command("fit", big, *line, code=2).err

@@ -179,7 +179,10 @@ def summary(content: Mapping[str, Any], pairs: pd.DataFrame, outputs: int) -> st
     rows = shown.rename(columns=lambda name: name.replace("_", " ")).to_dict("records")
     if len(shown):
         lines += ["Weights are shrunk by λ and λ_p: interpret their order and sign rather than their size."]
-    lines.append(text_table(rows) if len(shown) else "No interaction is used; try a smaller λ.")
+    none = "No interaction is used; try a smaller λ."
+    if result["used_interactions"]:
+        none = "The pairs of features with the largest weights occur in none of the rows; see the columns."
+    lines.append(text_table(rows) if len(shown) else none)
     if content["stored_run"] is not None:
         lines += ["", f"Stored as run {content['stored_run']}."]
     return "\n".join(lines)

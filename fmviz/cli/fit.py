@@ -181,8 +181,8 @@ add = partial(
             },
             "--dask": {
                 "metavar": "ADDRESS",
-                "help": "the scheduler of a Dask cluster for --rows all, tcp://host:port; its workers read the "
-                "folder of the run store",
+                "help": "the scheduler of a Dask cluster for --rows all, tcp://host:port; its workers read "
+                "the folder of the run store",
             },
             "--top": {"type": int, "default": 1000, "help": "pairs in interactions.csv (default: 1000)"},
             "--output": {
@@ -261,6 +261,8 @@ def run(arguments: argparse.Namespace) -> int:
         accepted_range(arguments.interactions)
     # Validated before reading the data, which may be slow.
     arguments.mapper = Threads.of(arguments.jobs)
+    if arguments.output is not None:
+        arguments.output.mkdir(parents=True, exist_ok=True)
     known = arguments.data in DATASETS or is_upload(arguments.data)
     with Progress() as progress, ExitStack() as stack:
         of = _of_registered if known and not Path(arguments.data).is_file() else _of_file
@@ -380,10 +382,11 @@ def _of_all_rows(arguments: argparse.Namespace, progress: Progress) -> Fit:
     progress.clear()
     to_stderr(cost(file))
 
-    def learn(sample: TableSample) -> tuple[TargetEncoding, TableEncoder]:
+    def learn(sample: TableSample) -> tuple[TargetEncoding, TableEncoder | None]:
         source = Source(reading, sample.table)
         every = sample.columns(reading.usual_decimal, reading.dates, reading.missing)
-        columns = [replace(own, note="") if "--group" in own.note else own for own in every]
+        # Splits cannot keep groups together.
+        columns = [replace(column, hint="") for column in every]
         return learned(source, _recipe(source, columns, name, arguments), None, columns, sample.words)
 
     asked = {option: getattr(arguments, option[2:].replace("-", "_")) for option in _TABLE}
@@ -415,8 +418,6 @@ def _fit(
     from fmviz.lab.search.first_fit import FirstFit, first_fit
     from fmviz.paths.validation import finished
 
-    if arguments.output is not None:
-        arguments.output.mkdir(parents=True, exist_ok=True)
     prepared = replace(prepared, problem=replace(prepared.problem, mapper=arguments.mapper))
     sparsest = arguments.strengths == "sparsest"
     if choose and (words := announced(prepared)):

@@ -56,7 +56,8 @@ class Cluster(Threads):
             if isinstance(item, Part):
                 future = self.client.compute(delayed(item.loaded, pure=False)(item.source))
             else:
-                within = partial(_within, replace(item, design=None, mapper=IN_TURN))
+                nowhere: Any = None
+                within = partial(_within, replace(item, design=nowhere, mapper=IN_TURN))
                 future = self.client.submit(within, self._future(item.design), pure=False)
             self._futures[id(item)] = future
             finalize(item, self._futures.pop, id(item))
@@ -107,8 +108,8 @@ def dask_parts(X: Any, dtype: str) -> Parts:
         mapper = Cluster(client=get_client())
     except (ImportError, ValueError):
         raise ValueError(
-            "X is a Dask collection, but there is no connection to a cluster. Install fmviz[dask], and create "
-            "a distributed.Client first."
+            "X is a Dask collection, but there is no connection to a cluster. Install fmviz[dask], and "
+            "create a distributed.Client first."
         ) from None
     array = X.to_dask_array() if hasattr(X, "to_dask_array") else X.rechunk({1: -1})
     return Parts(np.ravel(array.to_delayed()).tolist(), dtype, mapper)

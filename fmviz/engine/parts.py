@@ -83,8 +83,8 @@ class Parts(Design):
         widths = sorted({part["counts"].size for part in each})
         if len(widths) != 1:
             raise ValueError(
-                f"X has {len(each)} parts with {widths} columns. Give at least one part, and the same columns "
-                "in all parts."
+                f"X has {len(each)} parts with {widths} columns. Give at least one part, and the same "
+                "columns in all parts."
             )
         sizes = [part["n"] for part in each]
         self._edges = np.cumsum([0, *sizes])

@@ -454,7 +454,7 @@ class Evaluation:
 
     def __init__(self, problem: Problem, parameters: Parameters) -> None:
         self.problem, self.parameters = problem, parameters
-        self._each = [
+        self._each: list[Any] = [
             _RowSums(block, parameters) if problem.design.in_memory else block for block in problem.row_blocks
         ]
         self._totals: dict[str, Any] = {}

@@ -211,7 +211,8 @@ def held_out_rows(
         random_state=int(rng.integers(2**31)),
         stratify=problem.y if stratified else None,
     )
-    return HeldOut(*(problem.of_rows(np.sort(rows)) for rows in each), patience)
+    training, held_out = (problem.of_rows(np.sort(rows)) for rows in each)
+    return HeldOut(training, held_out, patience)
 
 
 def merged_rows(X: Any, target: Target, sample_weight: Any) -> tuple[Any, Target, np.ndarray]:

@@ -354,9 +354,7 @@ class Run:
         counts = np.bincount(y.astype(int) * n + chosen, minlength=n * n).reshape(n, n)
         return counts, "training" if known is None else "validation"
 
-    def predicted(
-        self, design: Design, y: np.ndarray, parameters: Parameters, name: str
-    ) -> dict[str, float]:
+    def predicted(self, design: Design, y: np.ndarray, parameters: Parameters, name: str) -> dict[str, float]:
         """Return the loss and the prediction metrics on some rows, with a prefix."""
         problem = self.problem
         f = predictions(problem.model, design, parameters, problem.mapper)

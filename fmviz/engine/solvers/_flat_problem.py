@@ -62,14 +62,6 @@ class Joint:
             gradient[-1] = 0.0
         return risk, gradient
 
-    def units(self) -> np.ndarray:
-        """Return 1/√h for every parameter: h is the mean x_j² plus the curvature of the quadratic penalty."""
-        problem = self.problem
-        h = problem.design.squares / problem.n_rows
-        in_P, in_w = (h + 2.0 * strength for strength in (problem.lambda_p, problem.lambda_w))
-        total = np.r_[np.repeat(in_P, self._k), in_w, 1.0]
-        return 1.0 / np.sqrt(np.where(total > 0.0, total, 1.0))
-
     def penalty(self, theta: np.ndarray) -> float:
         """Return λ_w‖w‖² + λ_p‖P‖²_F + λΩ(P)."""
         return sum(self.problem.penalties(self.unpack(theta)).values())

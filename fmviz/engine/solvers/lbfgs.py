@@ -23,7 +23,7 @@ _ENDLESS = 2**31 - 1
 
 
 def _optimise(
-    joint: Joint, start: np.ndarray, units: Any, memory: int, orders: SimpleQueue, results: SimpleQueue
+    joint: Joint, start: np.ndarray, memory: int, orders: SimpleQueue, results: SimpleQueue
 ) -> None:
     """Run scipy's L-BFGS in a helper thread, one iteration per request.
 
@@ -42,19 +42,15 @@ def _optimise(
         results.put((what, time.thread_time() - begin))
 
     def hand_over(intermediate_result: Any) -> None:
-        answer(units * intermediate_result.x)
+        answer(intermediate_result.x.copy())
         if not orders.get():
             raise StopIteration
-
-    def function(x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = joint.smooth_value_and_gradient(units * x)
-        return value, units * gradient
 
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             minimize(
-                function,
-                start / units,
+                joint.smooth_value_and_gradient,
+                start,
                 jac=True,
                 method="L-BFGS-B",
                 callback=hand_over,
@@ -95,13 +91,6 @@ class LBFGS(JointSolver):
     takes_powers: ClassVar[bool] = True
     params: ClassVar[tuple[ParamSpec, ...]] = (
         ParamSpec("memory", "int", 10, 1, 1000, help="The number of past steps used for the next one."),
-        ParamSpec(
-            "scaled",
-            "bool",
-            False,
-            help="Whether it iterates on parameters divided by the unit in which each has a curvature of about "
-            "1: far fewer epochs if columns differ in size, as frequent and rare categories do.",
-        ),
     )
 
     def prepare(self) -> None:
@@ -137,8 +126,7 @@ class LBFGS(JointSolver):
         orders: SimpleQueue[bool] = SimpleQueue()
         self._orders = orders
         self._results: SimpleQueue[Any] = SimpleQueue()
-        units = self._joint.units() if self.settings["scaled"] else np.ones(1)
-        arguments = (self._joint, self._x.copy(), units, self.settings["memory"], orders, self._results)
+        arguments = (self._joint, self._x.copy(), self.settings["memory"], orders, self._results)
         # The caller's context includes its floating-point error handling.
         self._thread = threading.Thread(
             target=contextvars.copy_context().run,

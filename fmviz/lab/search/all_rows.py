@@ -13,12 +13,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from fmviz.engine.design import Design
 from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.parts import Parts
+from fmviz.engine.problem import Problem
+from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.settings import SMALL
 from fmviz.engine.snapshot import Reason, Snapshot, Status
-from fmviz.engine.solvers import LBFGS
 from fmviz.engine.stopping import LOSS, HeldOut
 from fmviz.engine.threads import Threads
 from fmviz.lab.datasets import Dataset
@@ -31,16 +33,19 @@ from fmviz.lab.search.contest import Contest
 from fmviz.lab.search.findings import Findings, effects_of
 from fmviz.lab.search.first_fit import FirstFit
 from fmviz.lab.store.rows import StoredRows
+from fmviz.paths.scaling import Scale
 from fmviz.tables.encoded import Encoded
-from fmviz.typography import cell, duration
+from fmviz.typography import cell, duration, typeset
 
 # The maximum number of held-out rows, and the number of epochs without a lower loss on them before the end.
-_HELD_OUT, _PATIENCE = 200_000, 5
-_LINEAR_EPOCHS = 30
+_HELD_OUT, _PATIENCE = 200_000, 8
+_STRENGTHS = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
+# A fit ends with an epoch that lowers the objective by a smaller fraction.
+_FALL = 1e-3
 # The chance that any column or pair without an effect is named.
 _LEVEL = 0.01
 
-FIRST = {"regularizer": "l2", "solver": LBFGS(scaled=True), "max_epochs": 100}
+FIRST = {"regularizer": "l2", "solver": "lbfgs", "max_epochs": 60}
 """Settings of a first fit to all rows."""
 
 
@@ -63,7 +68,9 @@ def all_rows_fit(
     mapper : Threads
         See `fmviz.engine.problem.Problem`.
     choose : bool
-        Whether λ_w and λ_p are ½/N, as for weights with a prior of the variance of the noise, and λ is 0.
+        Whether λ_w = λ_p is lowered, starting from the last fit, as long as the loss on the held-out rows
+        decreases. Columns of X are then divided by their root mean square: with equal strengths for all
+        columns as they are, rare categories would be shrunk much more than frequent ones.
 
     Yields
     ------
@@ -84,79 +91,127 @@ def all_rows_fit(
     out = np.sort(rng.choice(len(y), max(1, size), replace=False))
     inside = np.ones(len(y), dtype=bool)
     inside[out] = False
-    if choose:
-        prior = 0.5 / (len(y) - out.size)
-        experiment = replace(experiment, lambda_w=prior, lambda_p=prior, lambda_sparse=0.0)
     encoded = Encoded(parts.of_rows(out).collected(), y[out], out, 0, rows.target, rows.encoder)
     dataset = Dataset.of_table(encoded, title, title)
     y = replace(dataset, y=y).for_loss(experiment.loss).y
     held = prepare(dataset.for_loss(experiment.loss), experiment, np.arange(out.size))
-    problem = problem_of(experiment, held.dataset, parts.of_rows(inside), y[inside])
-    problem = replace(problem, mapper=mapper)
+    sizes = np.sqrt(parts.squares / parts.n_samples) if choose else np.ones(parts.n_features)
+    sizes[sizes == 0.0] = 1.0
+    scale = Scale(np.zeros_like(sizes), sizes)
+    problem = problem_of(experiment, held.dataset, scale.apply(parts.of_rows(inside)), y[inside])
+    problem, seen = replace(problem, mapper=mapper), (Design(scale.apply(encoded.X)), held.problem.y)
     del y
-    linear = replace(problem, rank=0, lambda_sparse=0.0)
-    fit = Fit.of(linear, LBFGS(scaled=True), Budget(_LINEAR_EPOCHS, tol=experiment.tol), init_scale=0.0, rng=rng)
-    columns, _ = yield from _ended(fit, held, rows.folder, "Columns alone: ")
+    linear, quick = replace(problem, rank=0), replace(experiment, solver="lbfgs", max_epochs=30)
+    path = _path(linear, linear.start(0.0, rng), seen, quick, rows.folder, choose, "Columns alone: ")
+    columns, _, _ = yield from path
     start = problem.start(experiment.init_scale, rng)
-    start = start.replace(w=columns.parameters.w, intercept=columns.parameters.intercept)
-    budget = Budget(experiment.max_epochs, tol=experiment.tol)
-    fit = Fit.of(problem, experiment.solver, budget, start=start, rng=rng)
-    end, history = yield from _ended(fit, held, rows.folder, "")
-    alone = problem.model.scores(held.problem.design, columns.parameters)
+    start = columns.parameters.replace(P=start.P * sizes[:, None])
+    end, problem, history = yield from _path(problem, start, seen, experiment, rows.folder, choose, "")
+    alone, end = (
+        replace(
+            fit,
+            parameters=fit.parameters.replace(
+                P=fit.parameters.P / sizes[:, None], w=fit.parameters.w / sizes
+            ),
+        )
+        for fit in (columns, end)
+    )
+    design, model = held.problem.design, problem.model
+    f = model.scores(design, alone.parameters)
     scores = {
-        "mean": np.broadcast_to(problem.y.mean(axis=0), alone.shape),
-        "columns": alone,
-        "pairs": problem.model.scores(held.problem.design, end.parameters),
+        "mean": np.broadcast_to(problem.y.mean(axis=0), f.shape),
+        "columns": f,
+        "pairs": model.scores(design, end.parameters),
     }
-    good: Any = {name: by_row(held.problem.target, f) for name, f in scores.items()}
+    good: Any = {name: by_row(held.problem.target, own) for name, own in scores.items()}
     contest = Contest(held, {}, good, None, 1)
-    run = replace(held, problem=problem, validation=(held.problem.design, held.dataset.y))
-    measured = held.predicted(held.problem.design, held.dataset.y, end.parameters, "validation")
+    strengths: dict[str, Any] = {name: float(np.max(getattr(problem, name))) for name in STRENGTHS}
+    experiment = replace(experiment, **strengths)
+    run = replace(held, experiment=experiment, problem=problem, validation=(design, held.dataset.y))
+    measured = held.predicted(design, held.dataset.y, end.parameters, "validation")
     end = replace(end, metrics={**end.metrics, **measured})
     message = contest.message("pairs")
+    if choose:
+        message = (
+            f"λ_w = λ_p = {typeset(experiment.lambda_p)}, for columns divided by their root mean square, has "
+            f"the lowest loss on the held-out rows. {message}"
+        )
     last = FirstFit(experiment, run, end, history, message, {"message": message}, contest=contest)
-    each = zip(range(problem.model.n_outputs_of(end.parameters)), alone.reshape(out.size, -1).T, strict=True)
+    each = enumerate(f.reshape(out.size, -1).T)
     findings = [
         replace(
-            _tested(held.of_output(c), problem.model.of_output(end.parameters, c)[1], f),
+            _tested(held.of_output(c), model.of_output(end.parameters, c)[1], own),
             candidates=pd.DataFrame(contest.errors),
             message=message,
             output=dataset.outputs[c] if dataset.outputs else "",
         )
-        for c, f in each
+        for c, own in each
     ]
     return last, findings, replace(encoded, target=encoded.target.for_loss(experiment.loss))
 
 
+def _path(
+    problem: Problem,
+    start: Parameters,
+    seen: tuple[Design, np.ndarray],
+    experiment: Experiment,
+    folder: Path,
+    choose: bool,
+    before: str,
+) -> Generator[Message, None, tuple[Snapshot, Problem, list[dict[str, Any]]]]:
+    """Lower λ_w and λ_p as described; return the best snapshot, its problem, and all records."""
+    best, chosen, records = None, problem, list[dict[str, Any]]()
+    # A certificate at the end.
+    every = experiment.max_epochs + 1
+    budget = Budget(experiment.max_epochs, tol=experiment.tol, fall=_FALL * choose, certify_every=every)
+    for strength in _STRENGTHS if choose else (None,):
+        own = problem if strength is None else problem.at(lambda_w=strength, lambda_p=strength)
+        rng = np.random.default_rng(experiment.seed)
+        fit = Fit.of(own, experiment.solver, budget, start=start, rng=rng)
+        said = before + f"λ_w = λ_p = {strength}, " * choose
+        end = yield from _ended(fit, HeldOut(own, own.on_rows(*seen), _PATIENCE), folder, said, records)
+        if best is not None and end.metrics[LOSS] >= best.metrics[LOSS]:
+            break
+        best, chosen, start = end, own, end.parameters
+    assert best is not None
+    return best, chosen, records
+
+
 def _ended(
-    fit: Fit, held: Run, folder: Path, before: str
-) -> Generator[Message, None, tuple[Snapshot, list[dict[str, Any]]]]:
-    """Run a fit with early stopping; return the best snapshot on the held-out rows, and all records."""
+    fit: Fit, stopping: HeldOut, folder: Path, before: str, records: list[dict[str, Any]]
+) -> Generator[Message, None, Snapshot]:
+    """Run a fit, or what remains of it; return the best snapshot on the held-out rows, with its loss."""
     problem, most = fit.problem, fit.budget.epochs
-    key = sha256(repr([held.experiment.to_json(), problem.rank]).encode()).hexdigest()[:16]
-    file, done, history = folder / f"fit_{key}.npz", 0, []
+    key = repr([fit.solver, most, problem.rank, problem.lambda_w, problem.lambda_p, problem.lambda_sparse])
+    file, done = folder / f"fit_{sha256(key.encode()).hexdigest()[:16]}.npz", 0
     if file.is_file():
         with np.load(file) as saved:
-            done, start = int(saved["epoch"]), Parameters(saved["P"], saved["w"], saved["intercept"])
+            done, start = int(saved["epoch"]), Parameters(*(saved[name] for name in ("P", "w", "intercept")))
         fit = replace(fit, start=start, budget=replace(fit.budget, epochs=max(1, most - done)))
-    stopping, begin = HeldOut(problem, held.problem, _PATIENCE), time.monotonic()
-    fit = replace(fit, budget=replace(fit.budget, certify_every=None))
+    begin = time.monotonic()
     for snapshot in fit.epochs():
         seconds = (time.monotonic() - begin) / (snapshot.epoch + 1)
         snapshot, enough = stopping.after(replace(snapshot, epoch=snapshot.epoch + done))
-        history.append(snapshot.record())
+        records.append(snapshot.record())
         yield Message(
-            f"{before}epoch {snapshot.epoch:,} of at most {most:,}: objective {cell(snapshot.objective)}, loss "
-            f"on held-out rows {cell(snapshot.metrics[LOSS])}, {duration(seconds)} per epoch, at most "
+            f"{before}epoch {snapshot.epoch:,} of at most {most:,}: objective {cell(snapshot.objective)}, "
+            f"loss on held-out rows {cell(snapshot.metrics[LOSS])}, {duration(seconds)} per epoch, at most "
             f"{duration(seconds * (most - snapshot.epoch))} left"
         )
-        new = file.with_suffix(".new.npz")
-        np.savez(new, epoch=snapshot.epoch, **dict(snapshot.parameters.items()))
-        new.replace(file)
+        _save(file, snapshot.epoch, snapshot.parameters)
         if enough and snapshot.status is None:
             snapshot = replace(snapshot, status=Status(Reason.STOPPED, enough))
             break
-    return stopping.best_of(problem, snapshot), history
+    best = stopping.best_of(problem, snapshot)
+    _save(file, most, best.parameters)
+    return best
+
+
+def _save(file: Path, epoch: int, parameters: Parameters) -> None:
+    new = file.with_suffix(".new.npz")
+    arrays: dict[str, Any] = {"epoch": epoch, **parameters}
+    np.savez(new, **arrays)
+    new.replace(file)
 
 
 def _tested(held: Run, parameters: Parameters, alone: np.ndarray) -> Findings:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,9 @@ class StoredRows:
     def sources(self) -> list[Callable[[], sp.csr_array]]:
         """Functions that return X, part by part; see `fmviz.engine.parts.Parts`."""
         batches = self.batches
-        count = 1 + int(batches[-1].stem.split("_")[1]) // _PART_ROWS
-        parts = np.array_split(batches, min(count, len(batches)))
-        return [partial(_read, part.tolist(), self._has_values) for part in parts]
+        count = min(len(batches), 1 + int(batches[-1].stem.split("_")[1]) // _PART_ROWS)
+        ends = [len(batches) * part // count for part in range(count + 1)]
+        return [partial(_read, batches[begin:end], self._has_values) for begin, end in pairwise(ends)]
 
     @property
     def y(self) -> np.ndarray:
@@ -132,7 +133,7 @@ def cost(file: TableFile) -> str:
 
 
 def stored_rows(
-    file: TableFile, folder: Path, learn: Callable[[TableSample], tuple[TargetEncoding, TableEncoder]]
+    file: TableFile, folder: Path, learn: Callable[[TableSample], tuple[TargetEncoding, TableEncoder | None]]
 ) -> Generator[str, None, StoredRows]:
     """Encode the rows of a file into a folder; yield its progress as sentences, and return the rows.
 
@@ -171,7 +172,7 @@ def stored_rows(
 
 
 def _learned(
-    file: TableFile, folder: Path, learn: Callable[[TableSample], tuple[TargetEncoding, TableEncoder]]
+    file: TableFile, folder: Path, learn: Callable[[TableSample], tuple[TargetEncoding, TableEncoder | None]]
 ) -> Generator[str, None, list[dict[str, Any]]]:
     """Learn the encoding, and check the limit of the disk."""
     sample, begin = TableSample(), time.monotonic()
@@ -179,6 +180,7 @@ def _learned(
         sample.add(table)
         yield _progress("Learning", file, sample.n_rows, sample.n_rows, begin)
     target, encoder = learn(sample)
+    assert encoder is not None, "tables have an encoding"
     encoded = applied(Source(file.reading, sample.table), target, encoder)
     arrays = StoredRows(folder, target, encoder)._arrays(encoded)
     n_bytes = sum(array.nbytes for array in arrays.values()) * sample.n_rows / len(sample.table)
