@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-all docs notebooks setup setup-dev warmup lint format screenshots results lock clean
+.PHONY: help run test test-all cluster docs notebooks setup setup-dev warmup lint format screenshots results lock clean
 
 ifneq ($(origin PYTHON),undefined)
 export PYTHON
@@ -39,6 +39,9 @@ lint: setup-dev ## ruff check, ruff format --check, mypy, names, size
 
 format: setup-dev ## Let ruff format the code and apply its safe fixes
 	@. tools/common.sh && .venv/bin/python -m ruff check --fix-only --quiet . && .venv/bin/python -m ruff format .
+
+cluster: setup-dev ## Start a Dask scheduler and two workers on this machine, at tcp://127.0.0.1:8786, until Ctrl-C
+	@sh tools/cluster.sh
 
 docs: ## Build the user guide and the API reference into docs/_build/html
 	@sh tools/setup-venv.sh docs

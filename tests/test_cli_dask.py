@@ -1,4 +1,4 @@
-"""``fmviz sweep --dask``: a scheduler and two workers, each a process of its own."""
+"""``--dask`` and Dask arrays: a scheduler and two workers, each a process of its own."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from programs import wait_for
+from sklearn.base import clone
 
+from fmviz import FactorizationMachineRegressor
 from fmviz.__main__ import main
 from fmviz.lab.search.sweep_plan import SweepPlan
 from fmviz.lab.search.sweep_run import results
@@ -121,6 +125,49 @@ def test_a_cluster_gives_the_numbers_of_this_machine_and_outlives_a_worker(tmp_p
     message = json.loads(out)
     assert [row["fits"] for row in message["rows"]] == [4] * 4
     assert not message["failures"]
+
+
+@pytest.mark.parametrize(("solver", "regularizer"), [("apgd", "ti"), ("lbfgs", "l2")])
+def test_a_fit_to_parts_outlives_a_worker(cluster, solver, regularizer):
+    import dask.array as da
+    from distributed import Client
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 12))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=60_000)
+    strengths = {"lambda_w": 1e-3, "lambda_p": 1e-3, "lambda_sparse": 1e-3 * (regularizer == "ti")}
+    settings = {"init_scale": 0.1, "max_iter": 30, "tol": 0.0, "random_state": 0, "standardize": False}
+    machine = FactorizationMachineRegressor(
+        4, solver=solver, regularizer=regularizer, **strengths, **settings
+    )
+    here = clone(machine).fit(X, y)
+    ended = []
+
+    def end_a_worker(snapshot):
+        if snapshot.epoch == 10:
+            cluster.workers[0].kill()
+            ended.append(cluster.workers[0].wait())
+
+    with Client(cluster.address()):
+        there = clone(machine).set_params(callback=end_a_worker).fit(da.from_array(X, chunks=(15_000, 12)), y)
+    assert ended
+    np.testing.assert_allclose(there.P_, here.P_, atol=1e-12)
+    assert there.status_.message == here.status_.message
+
+
+def test_all_rows_of_a_file_are_fitted_on_a_cluster(tmp_path, cluster, command, monkeypatch):
+    monkeypatch.setattr("fmviz.lab.store.rows._PART_ROWS", 1_000)
+    monkeypatch.setattr("fmviz.tables.batches._BATCH_CELLS", 1_500)
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(20, size=(2, 3_000))
+    y = rng.normal(size=20)[a] * rng.normal(size=20)[b] + 0.1 * rng.normal(size=3_000)
+    path = tmp_path / "big.parquet"
+    pd.DataFrame({"a": [f"a{x}" for x in a], "b": [f"b{x}" for x in b], "y": y}).to_parquet(path)
+    line = ("fit", path, "--target", "y", "--rows", "all", "--json", "--top", "50")
+    reports = [json.loads(command(*line, *more).out) for more in ((), ("--dask", cluster.address()))]
+    here, there = ([report["result"]["objective"], *report["metrics"].values()] for report in reports)
+    assert there == pytest.approx(here, rel=1e-9)
+    assert reports[1]["columns"]["pairs"][0]["stands_out"]
 
 
 @pytest.mark.parametrize("address", ["nonsense", ":::", "http://127.0.0.1:8786", "tcp://127.0.0.1:1"])

@@ -94,12 +94,12 @@ def all_rows_fit(
     encoded = Encoded(parts.of_rows(out).collected(), y[out], out, 0, rows.target, rows.encoder)
     dataset = Dataset.of_table(encoded, title, title)
     y = replace(dataset, y=y).for_loss(experiment.loss).y
-    held = prepare(dataset.for_loss(experiment.loss), experiment, np.arange(out.size))
+    held_out = prepare(dataset.for_loss(experiment.loss), experiment, np.arange(out.size))
     sizes = np.sqrt(parts.squares / parts.n_samples) if choose else np.ones(parts.n_features)
     sizes[sizes == 0.0] = 1.0
     scale = Scale(np.zeros_like(sizes), sizes)
-    problem = problem_of(experiment, held.dataset, scale.apply(parts.of_rows(inside)), y[inside])
-    problem, seen = replace(problem, mapper=mapper), (Design(scale.apply(encoded.X)), held.problem.y)
+    problem = problem_of(experiment, held_out.dataset, scale.apply(parts.of_rows(inside)), y[inside])
+    problem, seen = replace(problem, mapper=mapper), (Design(scale.apply(encoded.X)), held_out.problem.y)
     del y
     linear, quick = replace(problem, rank=0), replace(experiment, solver="lbfgs", max_epochs=30)
     path = _path(linear, linear.start(0.0, rng), seen, quick, rows.folder, choose, "Columns alone: ")
@@ -116,19 +116,19 @@ def all_rows_fit(
         )
         for fit in (columns, end)
     )
-    design, model = held.problem.design, problem.model
+    design, model = held_out.problem.design, problem.model
     f = model.scores(design, alone.parameters)
     scores = {
         "mean": np.broadcast_to(problem.y.mean(axis=0), f.shape),
         "columns": f,
         "pairs": model.scores(design, end.parameters),
     }
-    good: Any = {name: by_row(held.problem.target, own) for name, own in scores.items()}
-    contest = Contest(held, {}, good, None, 1)
+    good: Any = {name: by_row(held_out.problem.target, own) for name, own in scores.items()}
+    contest = Contest(held_out, {}, good, None, 1)
     strengths: dict[str, Any] = {name: float(np.max(getattr(problem, name))) for name in STRENGTHS}
     experiment = replace(experiment, **strengths)
-    run = replace(held, experiment=experiment, problem=problem, validation=(design, held.dataset.y))
-    measured = held.predicted(design, held.dataset.y, end.parameters, "validation")
+    run = replace(held_out, experiment=experiment, problem=problem, validation=(design, held_out.dataset.y))
+    measured = held_out.predicted(design, held_out.dataset.y, end.parameters, "validation")
     end = replace(end, metrics={**end.metrics, **measured})
     message = contest.message("pairs")
     if choose:
@@ -140,7 +140,7 @@ def all_rows_fit(
     each = enumerate(f.reshape(out.size, -1).T)
     findings = [
         replace(
-            _tested(held.of_output(c), model.of_output(end.parameters, c)[1], own),
+            _tested(held_out.of_output(c), model.of_output(end.parameters, c)[1], own),
             candidates=pd.DataFrame(contest.errors),
             message=message,
             output=dataset.outputs[c] if dataset.outputs else "",
@@ -214,15 +214,15 @@ def _save(file: Path, epoch: int, parameters: Parameters) -> None:
     new.replace(file)
 
 
-def _tested(held: Run, parameters: Parameters, alone: np.ndarray) -> Findings:
+def _tested(held_out: Run, parameters: Parameters, alone: np.ndarray) -> Findings:
     """Return the effects whose contributions to held-out rows agree with the residuals without them.
 
     These are the residuals of the mean for columns, and of the columns alone for pairs. If the contribution g
     of a pair to rows that were not used for the fit has nothing to do with the residuals r, then Σ g r has
     mean 0 and variance Σ g² r².
     """
-    problem = held.problem
-    effects = effects_of(held, as_posterior(parameters, problem.loss.task == "binary"))
+    problem = held_out.problem
+    effects = effects_of(held_out, as_posterior(parameters, problem.loss.task == "binary"))
     pairs = effects.pairs[["a", "b"]].itertuples(index=False, name=None)
     sets: list[tuple[int, ...]] = [*((a,) for a in effects.mains["column"]), *pairs]
     line, beyond = float(ndtri(1.0 - _LEVEL / len(sets))), []
