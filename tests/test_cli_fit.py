@@ -304,7 +304,7 @@ def test_all_rows_are_fitted_from_disk(big, tmp_path, command):
     printed = command("fit", big, *ALL, "--jobs", "2", "--output", folder)
     assert "big.parquet has 4,000 rows, which are read in two passes" in printed.err
     assert "big.parquet: 4,000 rows, 3,200 for training, 73 features; target y (regression)." in printed.out
-    assert "for columns divided by their root mean square, has the lowest loss" in printed.out
+    assert "for columns divided by their root mean square, have the lowest loss" in printed.out
     assert "1 of 6 pairs of columns stands out from chance" in printed.out
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     (pair,) = report["columns"]["pairs"]

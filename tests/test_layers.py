@@ -45,7 +45,7 @@ FLOORS: dict[str, Floor] = {
     "estimators": Floor(
         ("fmviz/estimators/", "fmviz/paths/"),
         ("typography", "engine", "names", "metrics"),
-        (*_TABLES, "scipy", "sklearn"),
+        (*_TABLES, "dask", "distributed", "scipy", "sklearn"),
     ),
     "tables": Floor(
         ("fmviz/tables/",),

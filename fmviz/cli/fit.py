@@ -249,8 +249,8 @@ class Fit:
 def run(arguments: argparse.Namespace) -> int:
     """Fit, print a summary, and write the files; return 1 if the run cannot be stored."""
     from fmviz.cli import _fit_report
-    from fmviz.engine.cluster import Cluster, connected
     from fmviz.engine.threads import Threads
+    from fmviz.estimators.cluster import Cluster, connected
     from fmviz.lab.datasets import DATASETS
     from fmviz.paths import accepted_range
 
@@ -330,6 +330,9 @@ def _of_file(arguments: argparse.Namespace, progress: Progress) -> Fit:
     asked = Experiment.from_dict({**_first_settings(given), **given})
     progress.tell(f"Reading {arguments.data}.")
     source, name = read_source(arguments.data, arguments.read, arguments.no_limits, arguments.rows or 0)
+    if arguments.rows is None and "drawn at random" in " ".join(source.notes[:1]):
+        progress.clear()
+        to_stderr(f"{name}: {source.notes[0]} To fit all rows, encoded on disk, use --rows all.")
     progress.tell(f"Encoding {len(source):,} rows.")
     columns = columns_of(source)
     recipe = _recipe(source, columns, name, arguments)

@@ -17,7 +17,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted, check_X_y, column_or_1d, validate_data
 
 from fmviz.engine.checkpoint import Checkpoint
-from fmviz.engine.cluster import dask_parts
 from fmviz.engine.design import DTYPES, check_format
 from fmviz.engine.errors import one_of, whole_number
 from fmviz.engine.fit import Fit
@@ -31,6 +30,8 @@ from fmviz.engine.snapshot import Snapshot, html_table
 from fmviz.engine.stopping import HeldOut
 from fmviz.engine.target import Target
 from fmviz.paths.scaling import Scale
+
+from .cluster import dask_parts
 
 
 def keep_parameters(estimator: Any, given: Mapping[str, Any]) -> None:

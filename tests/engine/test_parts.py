@@ -17,7 +17,6 @@ from sklearn.base import clone
 import fmviz
 from fmviz.engine import design as designs
 from fmviz.engine.certificates.stationarity import certify
-from fmviz.engine.cluster import Cluster
 from fmviz.engine.compatibility import best_solver, why_not
 from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.parts import Parts
@@ -25,6 +24,7 @@ from fmviz.engine.problem import Problem, predictions
 from fmviz.engine.solvers import SOLVERS
 from fmviz.engine.target import Target
 from fmviz.engine.threads import Threads, count_cores
+from fmviz.estimators.cluster import Cluster
 
 N, D = 90, 7
 

@@ -38,8 +38,11 @@ from fmviz.tables.encoded import Encoded
 from fmviz.typography import cell, duration, typeset
 
 # The maximum number of held-out rows, and the number of epochs without a lower loss on them before the end.
-_HELD_OUT, _PATIENCE = 200_000, 8
+_HELD_OUT, _PATIENCE = 200_000, 10
 _STRENGTHS = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
+# The path ends with a strength that lowers the loss on held-out rows by a smaller fraction.
+_GAIN = 0.01
+_SYMBOLS = {"lambda_w": "λ_w", "lambda_p": "λ_p"}
 # A fit ends with an epoch that lowers the objective by a smaller fraction.
 _FALL = 1e-3
 # The chance that any column or pair without an effect is named.
@@ -68,9 +71,10 @@ def all_rows_fit(
     mapper : Threads
         See `fmviz.engine.problem.Problem`.
     choose : bool
-        Whether λ_w = λ_p is lowered, starting from the last fit, as long as the loss on the held-out rows
-        decreases. Columns of X are then divided by their root mean square: with equal strengths for all
-        columns as they are, rare categories would be shrunk much more than frequent ones.
+        Whether λ_w of the columns alone and then λ_p are lowered, each time starting from the last fit, as
+        long as the loss on the held-out rows decreases. Columns of X are then divided by their root mean
+        square: with equal strengths for all columns as they are, rare categories would be shrunk much more
+        than frequent ones.
 
     Yields
     ------
@@ -102,11 +106,14 @@ def all_rows_fit(
     problem, seen = replace(problem, mapper=mapper), (Design(scale.apply(encoded.X)), held_out.problem.y)
     del y
     linear, quick = replace(problem, rank=0), replace(experiment, solver="lbfgs", max_epochs=30)
-    path = _path(linear, linear.start(0.0, rng), seen, quick, rows.folder, choose, "Columns alone: ")
-    columns, _, _ = yield from path
+    start = linear.start(0.0, rng)
+    path = _path(linear, start, seen, quick, rows.folder, "lambda_w" * choose, "Columns alone: ")
+    columns, linear, _ = yield from path
     start = problem.start(experiment.init_scale, rng)
     start = columns.parameters.replace(P=start.P * sizes[:, None])
-    end, problem, history = yield from _path(problem, start, seen, experiment, rows.folder, choose, "")
+    problem = problem.at(lambda_w=linear.lambda_w)
+    path = _path(problem, start, seen, experiment, rows.folder, "lambda_p" * choose, "")
+    end, problem, history = yield from path
     alone, end = (
         replace(
             fit,
@@ -133,8 +140,9 @@ def all_rows_fit(
     message = contest.message("pairs")
     if choose:
         message = (
-            f"λ_w = λ_p = {typeset(experiment.lambda_p)}, for columns divided by their root mean square, has "
-            f"the lowest loss on the held-out rows. {message}"
+            f"λ_p = {typeset(experiment.lambda_p)} and, of the columns alone, λ_w = "
+            f"{typeset(experiment.lambda_w)}, for columns divided by their root mean square, have the lowest "
+            f"loss on the held-out rows. {message}"
         )
     last = FirstFit(experiment, run, end, history, message, {"message": message}, contest=contest)
     each = enumerate(f.reshape(out.size, -1).T)
@@ -156,23 +164,26 @@ def _path(
     seen: tuple[Design, np.ndarray],
     experiment: Experiment,
     folder: Path,
-    choose: bool,
+    lowered: str,
     before: str,
 ) -> Generator[Message, None, tuple[Snapshot, Problem, list[dict[str, Any]]]]:
-    """Lower λ_w and λ_p as described; return the best snapshot, its problem, and all records."""
+    """Lower a strength, if any is named; return the best snapshot, its problem, and all records."""
     best, chosen, records = None, problem, list[dict[str, Any]]()
     # A certificate at the end.
     every = experiment.max_epochs + 1
-    budget = Budget(experiment.max_epochs, tol=experiment.tol, fall=_FALL * choose, certify_every=every)
-    for strength in _STRENGTHS if choose else (None,):
-        own = problem if strength is None else problem.at(lambda_w=strength, lambda_p=strength)
-        rng = np.random.default_rng(experiment.seed)
-        fit = Fit.of(own, experiment.solver, budget, start=start, rng=rng)
-        said = before + f"λ_w = λ_p = {strength}, " * choose
+    budget = Budget(
+        experiment.max_epochs, tol=experiment.tol, fall=_FALL * bool(lowered), certify_every=every
+    )
+    for value in _STRENGTHS if lowered else (None,):
+        own = problem.at(**{lowered: value}) if lowered else problem
+        fit = Fit.of(own, experiment.solver, budget, start=start, rng=np.random.default_rng(experiment.seed))
+        said = before + f"{_SYMBOLS[lowered]} = {value}, " * bool(lowered)
         end = yield from _ended(fit, HeldOut(own, own.on_rows(*seen), _PATIENCE), folder, said, records)
-        if best is not None and end.metrics[LOSS] >= best.metrics[LOSS]:
+        loss, before_it = end.metrics[LOSS], np.inf if best is None else best.metrics[LOSS]
+        if loss < before_it:
+            best, chosen, start = end, own, end.parameters
+        if loss > (1.0 - _GAIN) * before_it:
             break
-        best, chosen, start = end, own, end.parameters
     assert best is not None
     return best, chosen, records
 

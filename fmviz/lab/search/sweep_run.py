@@ -13,9 +13,9 @@ from functools import partial
 
 import pandas as pd
 
-from fmviz.engine.cluster import connected
 from fmviz.engine.fit import Budget, never
 from fmviz.engine.penalties import ALL_PENALTIES
+from fmviz.estimators.cluster import connected
 from fmviz.lab.background import workers
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.failure import LOST, attempt

@@ -10,10 +10,10 @@ from weakref import finalize
 
 import numpy as np
 
-from .blas import one_thread
-from .parts import Part, Parts
-from .problem import Problem
-from .threads import IN_TURN, Threads, timed
+from fmviz.engine.blas import one_thread
+from fmviz.engine.parts import Part, Parts
+from fmviz.engine.problem import Problem
+from fmviz.engine.threads import IN_TURN, Threads, timed
 
 
 @dataclass(eq=False)
