@@ -340,10 +340,30 @@ def test_an_interrupted_fit_to_all_rows_continues(big, command, monkeypatch, cap
     monkeypatch.setattr("fmviz.lab.store.rows._learned", None)
     monkeypatch.setattr(all_rows, "_save", lambda file, epoch, parameters: epochs.append(epoch))
     capsys.readouterr()
-    out = command("fit", big, *ALL, "--json").out
+    printed = command("fit", big, *ALL, "--json")
+    assert f"Continuing in {folder}." in printed.err
     assert last in epochs[30:]
-    assert json.loads(out)["columns"]["pairs"][0]["first"] in ("user", "item")
+    assert json.loads(printed.out)["columns"]["pairs"][0]["first"] in ("user", "item")
     assert not folder.exists()
+
+
+@pytest.mark.usefixtures("in_batches")
+def test_all_rows_of_other_targets_and_settings(big, command):
+    table = pd.read_parquet(big)
+    table["size"] = pd.cut(table["y"], [-99, 50, 60, 999], labels=["low", "mid", "high"]).astype(str)
+    table["n"] = np.random.default_rng(0).poisson(np.exp(table["y"].clip(45, 65) / 10 - 5))
+    table.to_parquet(big)
+    classes = command("fit", big, "--target", "size", "--ignore", "y", "--ignore", "n", *ALL[2:]).out
+    assert classes.count("of 6 pairs of columns stand") == 3
+    counts = ("--target", "n", "--ignore", "y", "--ignore", "size", "--loss", "poisson", *ALL[2:], "--json")
+    report = json.loads(command("fit", big, *counts).out)
+    mean, columns, pairs = (row["RMSE (in n)"] for row in report["candidates"])
+    assert pairs < columns < mean
+    strengths = ("--regularizer", "ti", "--lambda-sparse", "2e-3", "--lambda-p", "1e-3", "--lambda-w", "1e-3")
+    report = json.loads(command("fit", big, *ALL, *strengths, "--json").out)
+    assert report["settings"]["lambda_sparse"] == 2e-3
+    assert report["settings"]["regularizer"] == "ti"
+    assert report["result"]["used_interactions"] < 73 * 72 // 2
 
 
 def test_options_that_do_not_apply_to_all_rows(big, file, command):
@@ -351,6 +371,7 @@ def test_options_that_do_not_apply_to_all_rows(big, file, command):
         ((*ALL, "--group", "user"), "--group does not apply to --rows all"),
         ((*ALL, "--interactions", "5"), "--interactions does not apply to --rows all"),
         (("--target", "z", "--rows", "all"), "--target 'z' is not a column"),
+        ((*ALL, "--regularizer", "ti"), "chooses strengths for the regularizer l2 only"),
         (("--target", "y", "--dask", "tcp://127.0.0.1:1"), "--dask is for a file with --rows all"),
     ):
         assert message in command("fit", big, *line, code=2).err

@@ -67,6 +67,8 @@ _OPTIONS: dict[str, type] = {
 
 
 def _number_of_rows(text: str) -> float:
+    if text != "all" and not text.removeprefix("-").isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number nor all")
     return math.inf if text == "all" else int(text)
 
 
@@ -377,13 +379,24 @@ def _of_all_rows(arguments: argparse.Namespace, progress: Progress) -> Fit:
         if present:
             raise ValueError(f"{option} does not apply to --rows all; omit it, or draw a sample by --rows N.")
     given = _given(arguments)
+    choose, others = (
+        not set(STRENGTHS).intersection(given),
+        {"solver": "auto"} if "regularizer" in given else {},
+    )
+    if choose and given.get("regularizer", "l2") != "l2":
+        raise ValueError(
+            "--rows all chooses strengths for the regularizer l2 only; give --lambda-sparse, --lambda-p and "
+            "--lambda-w, for instance those of a fit to a sample of the rows."
+        )
     file = TableFile(expanded(arguments.data), reading_of(arguments.read))
     name, reading = file.path.name, file.reading
     first = Source(reading, next(file.batches()))
     # Validated before reading all rows.
     _recipe(first, columns_of(first), name, arguments)
+    asked = {option: getattr(arguments, option[2:].replace("-", "_")) for option in _TABLE}
+    folder = folder_of(file, asked)
     progress.clear()
-    to_stderr(cost(file))
+    to_stderr(f"Continuing in {folder}." if folder.is_dir() else cost(file))
 
     def learn(sample: TableSample) -> tuple[TargetEncoding, TableEncoder | None]:
         source = Source(reading, sample.table)
@@ -392,12 +405,12 @@ def _of_all_rows(arguments: argparse.Namespace, progress: Progress) -> Fit:
         columns = [replace(column, hint="") for column in every]
         return learned(source, _recipe(source, columns, name, arguments), None, columns, sample.words)
 
-    asked = {option: getattr(arguments, option[2:].replace("-", "_")) for option in _TABLE}
-    rows = finished(stored_rows(file, folder_of(file, asked), learn), progress.tell)
+    rows = finished(stored_rows(file, folder, learn), progress.tell)
     task = rows.target.task
     loss = "squared" if task == "regression" else "logistic"
-    experiment = Experiment.from_dict({**_first_settings(given, task), **FIRST, "loss": loss, **given})
-    choose = not set(STRENGTHS).intersection(given)
+    experiment = Experiment.from_dict(
+        {**_first_settings(given, task), **FIRST, **others, "loss": loss, **given}
+    )
     steps = all_rows_fit(rows, name, experiment, arguments.mapper, choose=choose)
     last, findings, encoded = finished(steps, lambda step: progress.tell(step.message))
     rows.delete()

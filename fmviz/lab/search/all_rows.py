@@ -126,11 +126,12 @@ def all_rows_fit(
     design, model = held_out.problem.design, problem.model
     f = model.scores(design, alone.parameters)
     scores = {
-        "mean": np.broadcast_to(problem.y.mean(axis=0), f.shape),
+        "mean": np.broadcast_to(problem.loss.score(problem.y.mean(axis=0)), f.shape),
         "columns": f,
         "pairs": model.scores(design, end.parameters),
     }
-    good: Any = {name: by_row(held_out.problem.target, own) for name, own in scores.items()}
+    mean = problem.loss.mean if problem.loss.log_link else np.asarray
+    good: Any = {name: by_row(held_out.problem.target, mean(own)) for name, own in scores.items()}
     contest = Contest(held_out, {}, good, None, 1)
     strengths: dict[str, Any] = {name: float(np.max(getattr(problem, name))) for name in STRENGTHS}
     experiment = replace(experiment, **strengths)
@@ -177,7 +178,7 @@ def _path(
     for value in _STRENGTHS if lowered else (None,):
         own = problem.at(**{lowered: value}) if lowered else problem
         fit = Fit.of(own, experiment.solver, budget, start=start, rng=np.random.default_rng(experiment.seed))
-        said = before + f"{_SYMBOLS[lowered]} = {value}, " * bool(lowered)
+        said = before + f"{_SYMBOLS.get(lowered)} = {value}, " * bool(lowered)
         end = yield from _ended(fit, HeldOut(own, own.on_rows(*seen), _PATIENCE), folder, said, records)
         loss, before_it = end.metrics[LOSS], np.inf if best is None else best.metrics[LOSS]
         if loss < before_it:
@@ -198,7 +199,7 @@ def _ended(
     if file.is_file():
         with np.load(file) as saved:
             done, start = int(saved["epoch"]), Parameters(*(saved[name] for name in ("P", "w", "intercept")))
-        fit = replace(fit, start=start, budget=replace(fit.budget, epochs=max(1, most - done)))
+        fit = replace(fit, start=start, budget=replace(fit.budget, epochs=most - done))
     begin = time.monotonic()
     for snapshot in fit.epochs():
         seconds = (time.monotonic() - begin) / (snapshot.epoch + 1)
@@ -237,7 +238,7 @@ def _tested(held_out: Run, parameters: Parameters, alone: np.ndarray) -> Finding
     pairs = effects.pairs[["a", "b"]].itertuples(index=False, name=None)
     sets: list[tuple[int, ...]] = [*((a,) for a in effects.mains["column"]), *pairs]
     line, beyond = float(ndtri(1.0 - _LEVEL / len(sets))), []
-    residuals = [-problem.slope(f) for f in (np.full_like(alone, problem.y.mean()), alone)]
+    residuals = [-problem.slope(f) for f in (np.full_like(alone, problem.constant), alone)]
     for columns in sets:
         r, g = residuals[len(columns) - 1], effects.contribution(columns)
         r, g = r - r.mean(), g - g.mean()
