@@ -176,7 +176,7 @@ def find_lambda(  # noqa: PLR0913 (keywords as those of the estimators)
     strength; each fit starts at the solution of the next weaker strength, and the first one as with
     ``start="informed"``. Of all fits with an accepted number, the one at the weakest λ is chosen: it shrinks
     the weights least. Counts are not monotone in λ; the search ends after a full decade of strengths with
-    too few interactions, or when none remains. The pages Compare, λ-path and Sweeps and ``fmviz fit
+    too few interactions, or when none remains. The pages Compare and λ-path and ``fmviz fit
     --interactions`` use the same rule.
 
     Parameters

@@ -112,10 +112,7 @@ def render() -> None:
     settings = Settings(
         "path",
         TABLE,
-        parts=(
-            *("path", "suggest", "start", "stop", "charts", "select", "select_stop", "fit", "exports"),
-            "extend",
-        ),
+        parts=("path", "suggest", "start", "stop", "charts", "select", "select_stop", "fit", "exports"),
         expert=("order", "lambda_w", "lambda_p", "validation", "suggest"),
     )
     linked = settings.read_url()
@@ -340,9 +337,15 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
             f"{r['label']} {r['used_interactions']:,} ({r[metric.name]:.3g})" for _, r in sought.iterrows()
         ]
         st.markdown(plain(f"Pairs at the best {metric.label}: {' · '.join(each)}."))
-    if picked is not None:
+    if picked is not None and wanted:
         with row:
-            _further(settings, plan, sought)
+            navigation.page_link(
+                navigation.COMPARE,
+                settings.link(dataset=settings["dataset"], seed=settings["seed"])
+                | {"fighters": ",".join(plan.regularizers), "target": str(wanted), "seeds": "3"},
+                label="Over three seeds",
+                help="Compare applies the same rule on three seeds and refits.",
+            )
     if settings.shows("charts", "Curves"):
         _charts(settings, plan, table, metric, picked, sought if wanted else None, view)
     if picked is not None and settings.shows("fit", "One fit of the path"):
@@ -353,39 +356,6 @@ def _draw_result(settings: Settings, plan: PathPlan, row: DeltaGenerator, view: 
             "path_page",
             partial(_page, plan, view, table, metric, picked["lambda_sparse"]),
             f"path-{plan.base.dataset}",
-        )
-
-
-def _further(settings: Settings, plan: PathPlan, sought: pd.DataFrame) -> None:
-    """Draw links that extend the path beyond its ends or repeat it over seeds."""
-    (low, *_, high), wanted = plan.lambdas, settings["target"]
-    # Paths may continue beyond either end.
-    ends = [(r["label"], r["lambda_sparse"], r["used_interactions"]) for _, r in sought.iterrows()]
-    scarce = [label for label, at, used in ends if at == low and used < (wanted or math.inf)]
-    beyond = [label for label, at, used in ends if at == high and used > wanted]
-    changes = {"low": low / 10} if scarce else {}
-    changes |= {"high": 10 * high} if beyond else {}
-    if changes:
-        widgets.action(
-            settings,
-            "extend",
-            f"At the edge of the λ range: {plain(', '.join([*scarce, *beyond]))}. Extend",
-            icon=":material/open_in_full:",
-            on_click=_start,
-            args=(settings,),
-            kwargs=changes | {"points": min(60, settings["points"] + 4 * len(changes))},
-        )
-    if wanted:
-        navigation.page_link(
-            navigation.COMPARE,
-            settings.link(dataset=settings["dataset"], seed=settings["seed"])
-            | {
-                "fighters": ",".join(plan.regularizers),
-                "target": str(wanted),
-                "seeds": "3",
-            },
-            label="Over three seeds",
-            help="Compare applies the same rule on three seeds and refits.",
         )
 
 

@@ -305,9 +305,7 @@ def _formulas(P: np.ndarray, studies: list[lab.Study], exponent: int) -> None:
                 st.caption(f"Selects {plain(selects)}. Source: {penalty.source}.")
                 widgets.certificate_badge(float(study.certificates[at]))
                 entries = counted(study.entries[at], "entry", "entries")
-                st.caption(
-                    f"{entries} of Q, {counted(study.features[at], 'feature')}. {lab.sparse_range(P, study)}"
-                )
+                st.caption(f"{entries} of Q, {counted(study.features[at], 'feature')}.")
             with st.container():
                 size = "‖pⱼ‖₂" if penalty.row_wise else "|pⱼ₀|"
                 table = lab.worked_table(P, Q, study.variant, column=0).map(lambda x: f"{x:.4g}")

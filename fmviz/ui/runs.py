@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -11,15 +10,12 @@ import numpy as np
 import streamlit as st
 
 from fmviz.engine.penalties import ALL_PENALTIES
-from fmviz.engine.settings import ParamSpec
 from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.program import program
 from fmviz.lab.store import BROKEN, INTERRUPTED, RunStore, StoredRun, store
 from fmviz.lab.store.archive import export_runs
 from fmviz.lab.store.table import label_of, runs_table, title_of_run
 from fmviz.lab.values import to_query
-from fmviz.metrics import COLUMNS
-from fmviz.metrics import listed as metrics_of
 from fmviz.report import html, of_stored
 from fmviz.typography import cell, counted
 from fmviz.ui import navigation, shell, widgets
@@ -48,13 +44,6 @@ TABLE = (
     Several("penalty", (), tuple(ALL_PENALTIES), help="Filter by regularizer; empty for all."),
     Several("origin", (), tuple(_ORIGINS), help="Filter by origin; empty for all."),
     Text("find", help="Text in the title, the settings or the message."),
-    ParamSpec(
-        "order",
-        "choice",
-        "newest",
-        choices=("newest", "best"),
-        help="Newest first, or best first within each data set, by the column Quality.",
-    ),
 )
 _TOLD = "fmviz:runs:told"
 
@@ -86,7 +75,6 @@ def render() -> None:
                 ("origin", "Started from", _ORIGINS),
             ):
                 widgets.several(settings, name, label, labels=words, menu=True)
-            widgets.param(settings, "order", "First", labels={"newest": "Newest", "best": "Best"})
         _history(settings, runs)
 
 
@@ -107,21 +95,10 @@ def _history(settings: Settings, runs: RunStore) -> None:
     else:
         # The table's toolbar floats here and would cover the filters.
         st.caption(f"{counted(len(listed), 'run')}.")
-    picked = _table(sorted(listed, key=_rank) if settings["order"] == "best" else listed)
+    picked = _table(listed)
     _actions(runs, picked)
     if len(picked) == 1:
         _draw_run(runs, picked[0])
-
-
-def _rank(run: StoredRun) -> tuple[str, bool, str, float]:
-    """Return a sort key: data set, whether no rows were held out, the metric and the loss by it."""
-    name, value = next(iter(metrics_of(run.last).items()), ("objective", math.inf))
-    return (
-        str(run.settings.get("dataset")),
-        not name.startswith("validation_"),
-        name,
-        -value if COLUMNS[name].better == "larger" else value,
-    )
 
 
 def _table(listed: Sequence[StoredRun]) -> list[StoredRun]:

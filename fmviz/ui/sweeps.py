@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from fmviz.choices import why_not
@@ -18,9 +17,6 @@ from fmviz.lab.background.task import Task, TaskState, TaskView
 from fmviz.lab.background.tasks import manager
 from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import Experiment, suggested
-from fmviz.lab.interpretation.comparison import SHRINKAGE, chosen_words
-from fmviz.lab.runner import load_dataset
-from fmviz.lab.search.equal_sparsity import matched, suggested_target
 from fmviz.lab.search.strength_path import range_of_walks
 from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
 from fmviz.lab.search.sweep_run import (
@@ -32,8 +28,8 @@ from fmviz.lab.search.sweep_run import (
     means_table,
 )
 from fmviz.lab.store import store
-from fmviz.metrics import COLUMNS, USED_INTERACTIONS, Metric
-from fmviz.paths import accepted_range, grid
+from fmviz.metrics import COLUMNS, USED_INTERACTIONS
+from fmviz.paths import grid
 from fmviz.typography import counted, typeset, with_spread
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
@@ -63,14 +59,6 @@ TABLE = (
     ParamSpec("high", "float", 1e1, 1e-12, 1e6, log=True, help=r"The largest $\lambda$ of the grid."),
     ParamSpec("points", "int", 6, 1, 50, help="Number of values, evenly spaced on a log scale."),
     STARTS,
-    ParamSpec(
-        "target",
-        "int",
-        0,
-        0,
-        1_000_000,
-        help="Choose, for every method and seed, the weakest λ with about this many pairs; 0 for none.",
-    ),
     ParamSpec("seeds", "int", 3, 1, 100, help="Seeds 0, 1, …; each has its own start and split."),
 )
 
@@ -135,7 +123,7 @@ def _base(settings: Settings) -> Experiment:
 
 def _load_range(settings: Settings) -> None:
     low, high = range_of_walks(_base(settings), settings["penalties"])
-    settings.set(low=low, high=high, target=suggested_target(load_dataset(settings["dataset"])))
+    settings.set(low=low, high=high)
 
 
 def _plan(settings: Settings) -> SweepPlan:
@@ -213,7 +201,6 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
         f"{with_spread(first['mean'], first['std'])}, {first['interactions']:,.0f} interactions; means over "
         f"{counted(first['fits'], 'seed')}."
     )
-    chosen = _draw_chosen(settings, table, judged)
     if not view.state.active:
         best = best_runs(table, list(plan.grid), judged.name, MOST)
         if len(best) > 1:
@@ -245,9 +232,7 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
         for column, shown, error in zip(
             st.columns(2), (judged, USED_INTERACTIONS), ("std", None), strict=True
         ):
-            figure = strength_path.path(
-                means.rename(columns=named), shown, error=error, matched=chosen, height=340
-            )
+            figure = strength_path.path(means.rename(columns=named), shown, error=error, height=340)
             if shown is judged and judged.axis == "log" and means["mean"].min() > 0:
                 figure.update_yaxes(type="log", minallowed=None, exponentformat="power")
             curves(
@@ -275,15 +260,3 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
             ),
             "Runs all fits and prints the table above.",
         )
-
-
-def _draw_chosen(settings: Settings, table: pd.DataFrame, metric: Metric) -> pd.DataFrame | None:
-    """Draw a sentence on the λ that leave a number of pairs; return their fits, one per method and seed."""
-    fits = table.dropna(subset=[metric.name, USED_INTERACTIONS.name])
-    widgets.param(settings, "target", "Pairs", style="number", place=st.container(width=130))
-    if not (target := settings["target"]) or fits.empty or table["dataset"].nunique() > 1:
-        return None
-    chosen = matched(fits, ["method", "seed"], target, metric.name).assign(label=lambda rows: rows["method"])
-    st.markdown(plain(chosen_words(chosen, metric, accepted_range(target))))
-    st.caption(f"{SHRINKAGE} The page Compare computes them.")
-    return chosen

@@ -21,6 +21,7 @@ from fmviz.engine.design import Design
 from fmviz.engine.errors import StoppedError
 from fmviz.lab import importing, untrusted
 from fmviz.lab.background import tasks
+from fmviz.lab.background.tasks import TaskManager
 from fmviz.lab.catalog import dataset_spec, load
 from fmviz.lab.datasets import DATASETS, Dataset
 from fmviz.lab.experiment import Experiment, suggested
@@ -280,16 +281,15 @@ def test_a_broken_entry_is_no_set(here):
         assert dataset_spec(upload.name).unavailable()
 
 
-def test_runs_on_own_data_are_kept_and_reopened(here, request):
+def test_runs_on_own_data_are_kept_and_reopened(here, monkeypatch):
     upload, store = entered(), RunStore()
-    before = tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))
-    request.addfinalizer(lambda: tasks.install(before))
+    monkeypatch.setattr(tasks, "_manager", TaskManager(InlineExecutor(), open_store=lambda: store))
     job = tasks.manager().start(dataclasses.replace(suggested(upload.name), max_epochs=5))
     run = store.get(job.id)
     assert run.experiment.dataset.name == upload.name
     assert title_of_run(run).startswith("my table.csv · TI")
     assert len(run.data_hash) == 16
-    tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))  # as after a restart
+    tasks._manager = TaskManager(InlineExecutor(), open_store=lambda: store)  # as after a restart
     again = tasks.manager().open(job.id, "somebody").view()
     assert again.dataset.feature_names == load(upload.name).feature_names
     assert again.last["objective"] == job.view().last["objective"]

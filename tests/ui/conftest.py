@@ -334,25 +334,23 @@ def shoot() -> Callable[..., Path | None]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     """Return an empty run store, which this process's jobs, done at once, are written to."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
     monkeypatch.setattr(WORKERS, "most", 0)
     opened = process_store()
-    before = tasks.install(TaskManager(InlineExecutor(), open_store=lambda: opened))
-    yield opened
-    tasks.install(before)
+    monkeypatch.setattr(tasks, "_manager", TaskManager(InlineExecutor(), open_store=lambda: opened))
+    return opened
 
 
 @pytest.fixture
-def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskManager]:
+def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TaskManager:
     """Install a manager without a store, whose jobs are done at once; nor are runs of others read."""
     monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "none.sqlite"))
     monkeypatch.setattr(WORKERS, "most", 0)
     mine = TaskManager(InlineExecutor())
-    before = tasks.install(mine)
-    yield mine
-    tasks.install(before)
+    monkeypatch.setattr(tasks, "_manager", mine)
+    return mine
 
 
 @pytest.fixture

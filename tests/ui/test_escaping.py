@@ -56,7 +56,6 @@ SENTENCES = (
     "penalty_forms",
     "penalty_words",
     "selects",
-    "sparse_range",
     "zeros_in_words",
 )
 SAFE = ("abs", "counted", "in_words", "int", "len", "number", "plain", "plain_label", "round", "typeset")

@@ -76,7 +76,7 @@ def opened_run(store, run):
 
 def test_columns_that_take_long_are_waited_for_and_stopped(store):
     run = trained(**MONKS)
-    tasks.install(tasks.TaskManager(InlineExecutor(hold=True)))
+    tasks._manager = tasks.TaskManager(InlineExecutor(hold=True))
     app = press(
         page("interactions", run=run), "interactions_columns_best_stop", "interactions_columns_best_go_on"
     )

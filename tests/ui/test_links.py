@@ -120,7 +120,7 @@ def fresh_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     """Forget all runs, as a server elsewhere that a link is sent to."""
     store = RunStore(folder / "elsewhere.sqlite")
     monkeypatch.setenv("FMVIZ_STORE", str(folder / "elsewhere.sqlite"))
-    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
+    tasks._manager = TaskManager(InlineExecutor(), open_store=lambda: store)
     return store
 
 

@@ -88,7 +88,7 @@ def test_other_settings_make_it_stale_and_what_stays_is_kept(store, sentences):
     assert list(app.dataframe[0].value["label"]) == ["ℓ₁"] * 3 + ["CS"] * 3
 
 
-def test_a_number_of_pairs_is_looked_for_on_every_path_and_beyond_its_ends(store):
+def test_a_number_of_pairs_is_looked_for_on_every_path(store):
     app = open_page("path", **SMALL | {"target": "5"}, run="1")
     app.run()
     used = {label: set(rows["used_interactions"]) for label, rows in app.dataframe[0].value.groupby("label")}
@@ -98,9 +98,6 @@ def test_a_number_of_pairs_is_looked_for_on_every_path_and_beyond_its_ends(store
     assert all(f", {count} pairs" in words(app) for count in chosen)
     # The smallest strength is the nearest for TI, and leaves too few.
     assert min(near["TI"], 5) == near["TI"] == max(used["TI"])
-    finish(app, "path_extend")
-    assert {"low": "0.0001", "points": "7"}.items() <= address(app).items()
-    assert "14 of 14 fits" in words(app)
 
 
 def test_the_path_survives_another_page_and_a_forgetful_server(store):
@@ -111,7 +108,7 @@ def test_the_path_survives_another_page_and_a_forgetful_server(store):
     app.run()
     # A link of the sidebar has no query.
     app.query_params.clear()
-    tasks.install(TaskManager(InlineExecutor()))
+    tasks._manager = TaskManager(InlineExecutor())
     app.switch_page("pages/path.py").run()
     app.run()
     assert app.dataframe[0].value.equals(before)

@@ -25,7 +25,6 @@ def test_it_opens_with_four_operators():
     said = words(test)
     study = lab.study(lab.sample(40, 8, "blocks"), lab.VARIANTS["ti"])
     assert f"TI **{study.interactions[study.at(-3)]:,}**" in said
-    assert "of the interactions at" in said
     assert worked(test) == ["ℓ₁", "ℓ₂,₁", "TI", "CS"]
 
 

@@ -82,7 +82,7 @@ def test_a_store_that_cannot_be_opened_is_said(tmp_path, monkeypatch):
 
 @pytest.mark.faultless
 def test_a_link_shows_the_run_of_the_store(some, store):
-    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))  # as after a new start
+    tasks._manager = TaskManager(InlineExecutor(), open_store=lambda: store)  # as after a new start
     run = store.get(some[0])
     app = page("train", **{**run.experiment.to_query(), "run": run.id})
     shown = figures(app)
@@ -96,7 +96,7 @@ def test_a_link_to_a_run_that_was_cut_off_waits_to_go_on(store):
     with store.database.write() as connection:
         host = this_process().split("/")[0]
         connection.execute("UPDATE runs SET owner = ?", (f"{host}/1/0",))
-    tasks.install(TaskManager(InlineExecutor(), open_store=lambda: store))
+    tasks._manager = TaskManager(InlineExecutor(), open_store=lambda: store)
     app = page("train", **{**Experiment(**SMALL).to_query(), "run": job.id})
     assert "This run was interrupted and restored from its last save, at epoch 0." in words(app)
     press(app, "train_play")

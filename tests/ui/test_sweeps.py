@@ -6,12 +6,8 @@ import pytest
 from ui.driving import finish, page, words, written
 
 from fmviz.lab.background.workers import WORKERS
-from fmviz.lab.interpretation.comparison import chosen_words
-from fmviz.lab.search.equal_sparsity import matched
 from fmviz.lab.search.sweep_plan import SweepPlan
-from fmviz.lab.search.sweep_run import best_runs, carry_out, fits_table, main_metric, means_table, results
-from fmviz.metrics import COLUMNS
-from fmviz.paths import accepted_range, grid
+from fmviz.lab.search.sweep_run import best_runs, carry_out, fits_table, main_metric, means_table
 
 PLAN = SweepPlan(
     datasets=[{"dataset": "balance_scale"}],
@@ -53,27 +49,6 @@ def test_a_visit_and_a_link_without_a_start_walk_the_grid(store):
     app.segmented_control(key="sweeps_starts").set_value("random").run()
     assert written(app)["starts"] == "random"
     assert page("sweeps", dataset="monks1").segmented_control(key="sweeps_starts").value == "warm"
-
-
-def test_the_weakest_strength_of_a_number_of_pairs_is_named(store):
-    given = {"dataset": "balance_scale", "penalties": "ti,cs", "low": "0.001", "high": "0.003", "target": "5"}
-    app = page("sweeps", **given, starts="warm", seeds="2")
-    assert app.button(key="sweeps_start").label == "Run 24 fits"
-    finish(app, "sweeps_start")
-    plan = SweepPlan.from_dict(
-        {
-            "method": [{"regularizer": "ti"}, {"regularizer": "cs"}],
-            "dataset": {"dataset": "balance_scale"},
-            "grid": {"lambda_sparse": list(grid(0.001, 0.003))},
-            "seeds": 2,
-            "base": {"validation": 0.2, "solver": "auto", "start": "warm"},
-            "suggested": True,
-        }
-    )
-    table = fits_table(plan, results(plan, store).items())
-    metric = main_metric(table)
-    chosen = matched(table, ["method", "seed"], 5, metric).assign(label=lambda rows: rows["method"])
-    assert chosen_words(chosen, COLUMNS[metric], accepted_range(5)) in words(app)
 
 
 def test_nothing_to_fit_is_a_sentence(store):

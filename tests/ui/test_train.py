@@ -134,7 +134,7 @@ def test_reseed_takes_the_next_seed_and_reset_does_not(open_train):
 
 def test_a_running_job_can_be_paused_and_stopped(open_train, sentences):
     executor = InlineExecutor(hold=True)
-    tasks.install(TaskManager(executor))
+    tasks._manager = TaskManager(executor)
     app = press(open_train(**SMALL, max_epochs="100000", tol="0.0"), "train_play")
     assert enabled(app) == {"pause", "stop", "reset", "reseed"}
     sentences(app, "train", "waiting")
@@ -151,7 +151,7 @@ def test_a_running_job_can_be_paused_and_stopped(open_train, sentences):
 
 
 def test_a_full_server_is_a_sentence(open_train, sentences):
-    tasks.install(TaskManager(InlineExecutor(hold=True), limits=ServerLimits(active=0, waiting=0)))
+    tasks._manager = TaskManager(InlineExecutor(hold=True), limits=ServerLimits(active=0, waiting=0))
     app = press(open_train(**SMALL), "train_play")
     sentences(app, "train", "a full server")
     assert "run" not in address(app)
@@ -168,14 +168,10 @@ def test_changed_settings_are_said_and_taken_over_by_play(open_train, manager, s
     assert manager.jobs()[-1].experiment.rank == 2
 
 
-def test_another_data_set_brings_its_settings_and_a_way_back(open_train, sentences):
+def test_another_data_set_brings_its_settings(open_train):
     app = choose(open_train(**SMALL), shared_dataset="breast_cancer")
     wanted = informed("breast_cancer")
     assert values(app, "train_regularizer", "train_rank") == (wanted.regularizer.name, wanted.rank)
-    sentences(app, "train", "suggested settings")
-    press(app, "train_suggested_back")
-    assert values(app, "train_regularizer", "train_rank") == ("ti", 3)
-    assert "Loaded the suggested settings" not in words(app)
 
 
 @pytest.mark.sample(5)

@@ -48,7 +48,7 @@ def test_a_strength_changed_in_a_run_is_marked_linked_and_repeated(store, senten
     }
     assert "started again" in words(again)
     # And from the store of this one.
-    tasks.install(tasks.TaskManager(InlineExecutor(), open_store=lambda: store))
+    tasks._manager = tasks.TaskManager(InlineExecutor(), open_store=lambda: store)
     opened = page("train", **link)
     assert figures(opened)["Objective"] == seen["Objective"]
     assert the_job().experiment == view.experiment

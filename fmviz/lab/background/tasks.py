@@ -230,11 +230,3 @@ def manager() -> TaskManager:
         if _manager is None:
             _manager = TaskManager(open_store=store)
         return _manager
-
-
-def install(new: TaskManager | None) -> TaskManager | None:
-    """Replace the process's task manager, for tests; return the previous one."""
-    global _manager
-    with _installing:
-        old, _manager = _manager, new
-        return old

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -51,8 +51,6 @@ _CALENDARS = [
 ]
 # Both minus one minus the other plus neither.
 _DOUBLE = np.array([1.0, -1.0, -1.0, 1.0])
-# A saddle has numbers of some ranges, and its lowest corner this part of the highest one.
-_FEWEST_RANGES, _SADDLE = 4, 0.25
 
 
 def as_posterior(parameters: Parameters, binary: bool) -> Posterior:
@@ -163,8 +161,6 @@ class Contrast:
         The number of rows with both.
     accuracy : float
         The root of the product of the variances of both indicators.
-    corners : (2, 2) ndarray or None
-        For two numbers whose effect is a saddle, its mean over low and high values of each.
     """
 
     first: Axis
@@ -177,7 +173,6 @@ class Contrast:
     counted: np.ndarray
     rows: int
     accuracy: float
-    corners: np.ndarray | None = None
 
     @property
     def of_counted(self) -> float:
@@ -458,7 +453,7 @@ class Effects:
         return self.sentence_of(self.contrast(a, b))
 
     def sentence_of(self, contrast: Contrast) -> str:
-        """Return a sentence on a double difference; for a saddle, also on its corners."""
+        """Return a sentence on a double difference."""
         axes = (contrast.first, contrast.of_first), (contrast.second, contrast.of_second)
         # Parts of dates need prepositions: at 7 o'clock, in May.
         words = [axis.where(places) for axis, places in axes if axis.column.part_of]
@@ -475,19 +470,7 @@ class Effects:
             within.append(f"counted means give {counted_words}")
         within.append(f"{number(100 * contrast.rows / self.rows.shape[0])} % of rows")
         text = f"{text[:1].upper()}{text[1:]}: {self._signed(contrast.effect)} beyond both alone"
-        return f"{self._saddle(contrast)}{text} ({'; '.join(within)})."
-
-    def _saddle(self, contrast: Contrast) -> str:
-        """Return a sentence on the corners of a saddle, or ""."""
-        if contrast.corners is None:
-            return ""
-        first, second = contrast.first.column.name, contrast.second.column.name
-        (low, other), (only, high) = [[self._signed(value) for value in row] for row in contrast.corners]
-        up, down = ("Higher", "lower") if contrast.corners[1, 1] > 0 else ("Lower", "higher")
-        return (
-            f"{up} if {first} and {second} are both high ({high}) or both low ({low}), {down} if only "
-            f"{first} ({only}) or only {second} ({other}) is high. "
-        )
+        return f"{text} ({'; '.join(within)})."
 
     def contrast(self, a: int, b: int) -> Contrast:
         """Return the double difference of a pair of columns that is largest beside its accuracy.
@@ -514,22 +497,7 @@ class Effects:
         tried = [
             self._contrast(axes, of, sums) for of in (([i], [j]), (alike[0], [j]), ([i], alike[1]), alike)
         ]
-        best = max(tried, key=lambda contrast: abs(contrast.effect) * contrast.accuracy)
-        return replace(best, corners=self._corners(axes, sums))
-
-    def _corners(self, axes: Sequence[Axis], sums: Sequence[np.ndarray]) -> np.ndarray | None:
-        """Return the mean effect in the outer thirds of two numbers; None if it is no saddle."""
-        each = []
-        for axis, own in zip(axes, sums, strict=True):
-            if axis.ends is None or len(axis.ends) < _FEWEST_RANGES:
-                return None
-            share = np.asarray(axis.members.mean(axis=0)).ravel()
-            below = np.cumsum(share) - share
-            thirds = below + share <= max(1 / 3, share[0]), below >= min(2 / 3, below[-1])
-            each.append([own[axis.rows_of(np.flatnonzero(third).tolist())].mean(axis=0) for third in thirds])
-        corners = self.scale * np.einsum("usk,vsk->uv", *each) / len(self.posterior.P)
-        signed = corners * [[1.0, -1.0], [-1.0, 1.0]] * np.sign(corners[1, 1])
-        return corners if signed.min() > _SADDLE * signed.max() else None
+        return max(tried, key=lambda contrast: abs(contrast.effect) * contrast.accuracy)
 
     def _contrast(
         self, axes: tuple[Axis, Axis], places: tuple[list[int], list[int]], sums: list[np.ndarray]

@@ -222,16 +222,6 @@ def study(P: np.ndarray, variant: Variant, exponents: Sequence[int] = EXPONENTS)
     )
 
 
-def sparse_range(P: np.ndarray, shown: Study) -> str:
-    """Return a sentence on the strengths at which an operator keeps some but not all interactions of P."""
-    share = shown.interactions / max(used_interactions(P), 1)
-    more, fewer = int((share > 0.99).sum()), int((share < 0.01).sum())
-    return (
-        f"Keeps 1 to 99 % of the interactions at {share.size - more - fewer} of {share.size} strengths, more "
-        f"at {more}, fewer at {fewer}."
-    )
-
-
 def python_source(
     variants: Sequence[Variant],
     exponent: int,

@@ -35,7 +35,6 @@ from fmviz.ui.train.settings import (
     OWN,
     adopt,
     draw_schedule,
-    draw_suggested,
     experiment_of,
     load_suggested,
     own_specs,
@@ -359,7 +358,6 @@ def _body(settings: Settings, experiment: Experiment, reason: str | None) -> Non
     main_settings(settings, live_job, experiment)
     # Always one element: a fragment loses clicks if its position changes.
     with st.container(key="train_above", gap="small"):
-        draw_suggested(settings)
         if reason is not None:
             _impossible(settings, reason, experiment)
         if (said := st.session_state.get(_LOST)) is not None:

@@ -13,7 +13,6 @@ from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.settings import ParamSpec
 from fmviz.lab.background.job import Job
 from fmviz.lab.background.tasks import manager
-from fmviz.lab.catalog import dataset_spec
 from fmviz.lab.experiment import OWNERS, SPECS, Experiment, specs_of, suggested
 from fmviz.lab.interpretation.threshold import following_data, under_loss
 from fmviz.lab.runner import too_large
@@ -150,7 +149,6 @@ EXPERT = (
 # Default share of validation rows, unless the data set suggests one.
 _HELD_OUT = 0.1
 _SEEN = "fmviz:train:dataset"
-_NOTE = "fmviz:train:suggested"
 # Settings that depend on the model.
 _OF_MODEL = (
     "regularizer",
@@ -230,14 +228,9 @@ def suggest(settings: Settings, linked: bool) -> None:
     # Invalid values were replaced by defaults, with a notice: keep those.
     brought = bool(settings.notices) or any(n in given for n in (*NAMES, "run") if n != "model")
     if linked and (brought or before == dataset):
-        st.session_state.pop(_NOTE, None)
         return
-    kept = settings.as_dict(*NAMES)
     own = experiment_of(settings).model if model == settings["model"] else model
     _take(settings, _suggested(dataset, own))
-    st.session_state.pop(_NOTE, None)
-    if before is not None and settings.as_dict(*NAMES) != kept:
-        st.session_state[_NOTE] = kept
 
 
 def _take(settings: Settings, wanted: Experiment, names: Iterable[str] = NAMES) -> None:
@@ -257,30 +250,6 @@ def _suggested(dataset: str, model: str | Model) -> Experiment:
     wanted = suggested(dataset, model)
     share = wanted.validation or _HELD_OUT
     return following_data(dataclasses.replace(wanted, start="informed", validation=share))
-
-
-def draw_suggested(settings: Settings) -> None:
-    """Draw a notice of loaded suggestions, with a button that restores the previous settings."""
-    if (kept := st.session_state.get(_NOTE)) is None:
-        return
-
-    def back() -> None:
-        settings.set(**kept)
-        st.session_state.pop(_NOTE, None)
-
-    with st.container(horizontal=True, vertical_alignment="center", key="train_suggested"):
-        st.caption(
-            f":material/tips_and_updates: Loaded the suggested settings for "
-            f"**{plain(dataset_spec(settings['dataset']).title)}**.",
-            width="content",
-        )
-        st.button(
-            "Restore mine",
-            key="train_suggested_back",
-            on_click=back,
-            icon=":material/undo:",
-            type="tertiary",
-        )
 
 
 def suited(settings: Settings, before: Experiment) -> Callable[[], None]:
@@ -318,4 +287,3 @@ def load_suggested(settings: Settings) -> None:
     wanted = (_suggested(settings["dataset"], choice) for choice in (model, model.name, Experiment.model))
     _take(settings, next(fit for fit in wanted if fit.model.name == Experiment.model or not unavailable(fit)))
     st.session_state[_SEEN] = settings["dataset"]
-    st.session_state.pop(_NOTE, None)
