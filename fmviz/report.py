@@ -62,8 +62,6 @@ SHOWN_WEIGHTS = 20
 # The maximum number of heatmaps, one per output.
 _OUTPUTS = 12
 _LEFT_OUT = "Feature names and rankings are omitted, and errors refer to the scaled target."
-# The number of features in the description of a basis vector.
-_FEATURES = 3
 # The maximum number of columns, and of column pairs, drawn.
 _COLUMNS = 12
 USED = "Used features and interactions"
@@ -77,9 +75,7 @@ MOST_BYTES = 2_000_000
 # Tried in turn until the page is small enough.
 _FRAMES = (60, 40, 25, 12, 5, 1)
 _EMPTY: dict[str, Any] = {
-    **dict.fromkeys(
-        ("cards", "penalties", "pairs", "sets", "bases", "tables", "linear", "pictures", "findings"), ()
-    ),
+    **dict.fromkeys(("cards", "penalties", "pairs", "sets", "tables", "linear", "pictures", "findings"), ()),
     **dict.fromkeys(("data", "notes", "settings", "program", "model"), None),
     "more_outputs": 0,
 }
@@ -295,7 +291,6 @@ def html(outcome: Outcome) -> str:
         model=f"{outcome.model.label}, {cell(experiment.regularizer)}, rank {experiment.rank}, "
         f"solver {cell(experiment.solver)}; {strengths}.",
         more_outputs=max(0, len(each) - _OUTPUTS),
-        bases=_bases(outcome),
         **_listed(each),
         data={**_data(outcome.dataset), **outcome.data},
         settings=_settings(outcome),
@@ -586,23 +581,6 @@ def _listed(each: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
                 output | listed_weights(outcome.parameters, outcome.wording, SHOWN_WEIGHTS)
             )
     return lists
-
-
-def _bases(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return a row for every vector of a shared basis: its main features and its weight in each output."""
-    parameters, dataset = outcome.parameters, outcome.dataset
-    if parameters is None or dataset is None or not outcome.model.multi_output:
-        return []
-    live = parameters["V"].any(axis=1)
-    outputs = dataset.outputs or (dataset.target_name or "weight",)
-    rows = []
-    for r, (h, weights) in enumerate(
-        zip(parameters.P[:, live].T, parameters["V"][live].tolist(), strict=True)
-    ):
-        top = np.argsort(-np.abs(h), kind="stable")[:_FEATURES]
-        mostly = ", ".join(f"{dataset.feature_names[j]} {h[j]:.2f}" for j in top if h[j])
-        rows.append({"basis": r + 1, "mostly": mostly, **dict(zip(outputs, weights, strict=True))})
-    return rows
 
 
 def _data(dataset: Dataset | None) -> dict[str, Any]:

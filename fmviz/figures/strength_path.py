@@ -50,8 +50,7 @@ def path(
     mark : float, optional
         The position of a vertical line.
     matched : DataFrame, optional
-        Fits at a number of interactions, drawn as dots: rows as in the table, and ``strongest``, the end of a
-        bar over all λ with about as many.
+        Fits at a number of interactions, drawn as dots: rows as in the table.
     height : int
         The height in pixels.
 
@@ -113,15 +112,17 @@ def path(
                 name="chosen",
             )
     for row in () if matched is None else matched.to_dict("records"):
-        bar = [row[x], row["strongest"] if x == "lambda_sparse" else row[x]]
         figure.add_scatter(
             cliponaxis=False,
-            x=np.maximum(bar, NONE) if log_x else bar,
-            y=[row[y]] * 2,
-            mode="lines+markers",
-            line={"color": palette.regularizer_color(row["regularizer"]), "width": 5},
-            # A dot at the chosen λ alone.
-            marker={"symbol": "circle", "size": [13, 0], "line": {"width": 1.5, "color": palette.NEUTRAL}},
+            x=[max(row[x], NONE) if log_x else row[x]],
+            y=[row[y]],
+            mode="markers",
+            marker={
+                "symbol": "circle",
+                "size": 13,
+                "color": palette.regularizer_color(row["regularizer"]),
+                "line": {"width": 1.5, "color": palette.NEUTRAL},
+            },
             opacity=0.75,
             hoverinfo="skip",
             showlegend=False,

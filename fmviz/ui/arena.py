@@ -59,17 +59,6 @@ def how(name: str) -> ParamSpec:
     )
 
 
-def why(names: Sequence[str]) -> ParamSpec:
-    """Declare the setting for the regularizer of the explained pair."""
-    return ParamSpec(
-        "why",
-        "choice",
-        "none",
-        choices=("none", *names),
-        help="The regularizer of the pair explained before a cell is clicked.",
-    )
-
-
 def most_frames(plan: PathPlan) -> int:
     """Return the maximum number of frames per regularizer."""
     d, rank = _data(plan).X.shape[1], plan.base.rank
@@ -83,15 +72,14 @@ def draw(
     names: tuple[str, str],
     height: int,
     *,
-    pair: tuple[int, int] | None,
     starts: Starts | None = None,
 ) -> None:
-    """Draw models under one λ: along λ or epoch by epoch, with an explanation of a pair's weight.
+    """Draw models under one λ: along λ or epoch by epoch, with explanations of weights.
 
     Parameters
     ----------
     settings : Settings
-        The settings of the page, including `why`.
+        The settings of the page.
     plan : PathPlan
         The fits.
     task : Task
@@ -100,10 +88,9 @@ def draw(
         Names of the settings for the strength and for the slider's axis.
     height : int
         Maximum height of a matrix, in CSS pixels.
-    pair : tuple of int or None
-        The features explained for the regularizer in `why`.
     starts : Starts, optional
-        Results of several starts; the plan fits the median one.
+        Results of several starts; the plan fits the median one. Its pair is explained for the regularizer in
+        the setting `why`.
     """
     strength, along = names
     nearest = min(plan.lambdas, key=lambda value: abs(value - settings[strength]))
@@ -126,7 +113,7 @@ def draw(
     if epochs:
         making = partial(starts.learn if starts else learn, plan, nearest)
         shown = shared_task(f"epochs:{plan.digest}:{nearest!r}", making)
-    asked = pair is not None and settings.shows("why", "Why")
+    asked = starts is None or settings.shows("why", "Why")
     options: dict[str, Any] = {
         "max_height": height,
         "min_width": _LEAST_WIDTH,
@@ -135,9 +122,9 @@ def draw(
         "clickable": "explained" if asked else False,
         "ask": ASK if asked else "",
     }
-    if pair is not None and settings["why"] in plan.regularizers:
+    if starts is not None and settings["why"] in plan.regularizers:
         panel = (truth_of(_data(plan)) is not None) + plan.regularizers.index(settings["why"])
-        options["mark"] = Mark(*pair, panel)
+        options["mark"] = Mark(*starts.pair, panel)
     if epochs:
         _draw_epochs(plan, shown, f"{settings.page}_epochs", options, starts)
     else:
@@ -243,7 +230,7 @@ def page_along(plan: PathPlan, view: Any, strength: float, starts: Starts | None
     return page("along λ", plan.base, panels, start=start, starts=starts, program=program)
 
 
-def page(  # noqa: PLR0913 (the optional parts of a page)
+def page(
     ending: str,
     base: Experiment,
     panels: Mapping[str, Sequence[FactorFrame]],
@@ -251,15 +238,13 @@ def page(  # noqa: PLR0913 (the optional parts of a page)
     start: int | None = None,
     charts: Sequence[Any] = (),
     notes: Sequence[str] = (),
-    more: Sequence[tuple[str, Picture]] = (),
     along: str = "values of λ",
     starts: Starts | None = None,
     **sections: Any,
 ) -> str:
     """Return models of several regularizers as a page, with a slider for λ, or for epochs without a start.
 
-    The heading consists of data, regularizers and `ending`. `more` pictures follow below, each with its
-    heading, then the `sections` of `fmviz.report.page`.
+    The heading consists of data, regularizers and `ending`. Below are the `sections` of `fmviz.report.page`.
     """
     dataset = load_dataset(base.dataset)
     if start is not None:
@@ -279,7 +264,7 @@ def page(  # noqa: PLR0913 (the optional parts of a page)
     return report.page(
         f"{data}: {joined(each.label for each in chosen)} {ending}",
         [*(text.replace("*", "") for text in story), *notes],
-        [("", picture), *more],
+        [("", picture)],
         penalties=[f"{each.label}, {each.stands_for}." for each in chosen if each.stands_for],
         settings=report.listed_settings(
             {

@@ -14,7 +14,6 @@ import streamlit as st
 
 from fmviz.engine.settings import ParamSpec
 from fmviz.figures import comparison as figures
-from fmviz.figures import palette
 from fmviz.figures.training import CONVERGENCE, gap
 from fmviz.lab.background.task import TaskState, TaskView
 from fmviz.lab.background.tasks import PLANS, manager
@@ -27,10 +26,8 @@ from fmviz.lab.interpretation.comparison import (
     chosen_words,
     conclusion,
     error_words,
-    first_between,
     leaders,
     range_words,
-    strongest_product,
 )
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.runs.program import equal_sparsity_program
@@ -62,8 +59,6 @@ from fmviz.lab.store.table import (
 )
 from fmviz.metrics import COLUMNS, OBJECTIVE, SUPPORT_F1, Metric, support_f1, used_pairs
 from fmviz.paths import accepted_range
-from fmviz.report import page
-from fmviz.stage.pictures import Picture, chart_of_figure
 from fmviz.ui import arena, navigation, shell, widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
@@ -307,10 +302,7 @@ def _draw_strengths(settings: Settings, linked: bool) -> None:
         return
     if not settings["along"]:
         settings.set(along=0.1 * plan.lambdas[-1])
-    # Two features of different groups or, without known groups, the pair most related to y.
-    groups = truth_of(data)
-    pair = strongest_product(data) if groups is None else first_between(groups)
-    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT, pair=pair)
+    arena.draw(settings, plan, task, ("along", "watch"), _HEIGHT)
 
 
 def _why_not_drawn(data: Dataset) -> str | None:
@@ -373,7 +365,6 @@ TABLE = (
     ),
     ParamSpec("along", "float", 0.0, 0.0, 1e6, help="Drag the handle, or use the arrow keys."),
     arena.how("watch"),
-    arena.why(METHODS),
     ParamSpec("trained", "bool", False, help="A link with trained=1 fits the models."),
 )
 _MENU = "fmviz:compare:menu"
@@ -443,7 +434,7 @@ def _runs(settings: Settings) -> None:
     )
     if settings.shows("sides", "Differences"):
         _side_by_side(differences)
-    _curves(settings, runs, groups, differences)
+    _curves(settings, runs, groups)
 
 
 def _pick(settings: Settings, runs: RunStore) -> list[StoredRun]:
@@ -528,7 +519,7 @@ def _side_by_side(table: pd.DataFrame) -> None:
     )
 
 
-def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.DataFrame) -> None:
+def _curves(settings: Settings, runs: RunStore, groups: Groups) -> None:
     st.subheader("Curves")
     histories, least = [], dict[float, str]()
     for name, run in ((_name(*group), run) for group in groups for run in group):
@@ -560,20 +551,3 @@ def _curves(settings: Settings, runs: RunStore, groups: Groups, differences: pd.
     if curve == OBJECTIVE:
         several = f"F* is the lowest objective known for the problem of each run, of {len(least)} problems."
         st.caption(plain(several if len(least) > 1 else next(iter(least.values()), "")))
-    # The saved page lacks dashes to distinguish runs with the same regularizer.
-    colors, charts = palette.method_colors([name for name, *_ in histories]), []
-    for metric in shown:
-        figure = figures.overlay(histories, metric, x=settings["x"])
-        figure.for_each_trace(lambda trace: trace.update(line={"color": colors[trace.name], "dash": None}))
-        charts.append(chart_of_figure(metric.label, figure))
-    widgets.save_page(
-        "compare_runs_page",
-        partial(
-            page,
-            "Runs side by side",
-            [alt],
-            [("", Picture(charts=charts))],
-            tables=[("Differences", differences.to_dict("records"))],
-        ),
-        "runs",
-    )

@@ -371,12 +371,6 @@ def _page(plan: PathPlan, view: TaskView, table: pd.DataFrame, metric: Metric, s
             chart_of_figure(shown.label, figures.path(table, shown))
             for shown in (USED_INTERACTIONS, USED_FEATURES, metric)
         ],
-        more=[
-            picture
-            for name in plan.regularizers
-            if drawable
-            for picture in path_pairs.saved(plan, view, name, strength)
-        ],
         program=path_program(plan),
     )
 

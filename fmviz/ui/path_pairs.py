@@ -17,8 +17,6 @@ from fmviz.lab.background.tasks import manager
 from fmviz.lab.runner import load_dataset, truth_of
 from fmviz.lab.search.strength_path import PathPlan, selections
 from fmviz.paths import HALVES, STARTS, frequency_table
-from fmviz.stage import CodesFrame, Panel, encode_codes
-from fmviz.stage.pictures import Picture, chart_of_figure
 from fmviz.ui import widgets
 from fmviz.ui.charts import chart
 from fmviz.ui.escape import plain
@@ -116,8 +114,8 @@ def _weights(
     plan: PathPlan,
     view: TaskView,
     name: str,
-    mark: float | None = None,
-    band: tuple[float, float] | None = None,
+    mark: float | None,
+    band: tuple[float, float] | None,
 ) -> go.Figure:
     fits = [fit for fit in view.items if fit.experiment.regularizer.name == name]
     fits.sort(key=lambda fit: fit.experiment.lambda_sparse)
@@ -131,20 +129,3 @@ def _weights(
         mark=mark,
         band=band,
     )
-
-
-def saved(plan: PathPlan, view: TaskView, name: str, strength: float) -> list[tuple[str, Picture]]:
-    """Return figures of the weights of a regularizer and, if known, of the frequencies of its pairs."""
-    label, task = PENALTIES[name].label, manager().get(f"selection:{plan.digest}:{name}")
-    figure = _weights(plan, view, name)
-    figure.data = [trace.update(showlegend=True) for trace in figure.data[-figures.LABELLED :]]
-    pictures = [("", Picture(charts=[chart_of_figure(f"{label}: weights of the strongest pairs", figure)]))]
-    if task is not None and (paths := task.view()).items:
-        table, words = _frequencies(plan, paths, strength)
-        names, start = table.attrs["names"], plan.lambdas.index(strength)
-        codes = [encode_codes(figures.square(table[at], len(names)), True) for at in table]
-        frames = [CodesFrame(*own, f"λ = {at:.4g}") for own, at in zip(codes, table, strict=True)]
-        panel = Panel(f"{label}: share of paths", frames, gram_label="share")
-        picture = Picture([panel], names, scale=1.0, along="values of λ", start=start, omitted=words)
-        pictures.append((f"How often each pair is selected, {label}", picture))
-    return pictures

@@ -24,7 +24,13 @@ TABLE = (
         help="Drag the handle, or click it and use the arrow keys; all matrices update.",
     ),
     arena.how("along"),
-    arena.why(REGULARIZERS),
+    ParamSpec(
+        "why",
+        "choice",
+        "none",
+        choices=("none", *REGULARIZERS),
+        help="The regularizer of the pair explained before a cell is clicked.",
+    ),
 )
 _FILM = "fmviz:start:film"
 
@@ -69,7 +75,7 @@ def _arena(settings: Settings) -> None:
     if new and {*settings.brought, *settings.query()} <= {"level"}:
         settings.set(along="epochs")
     task = shared_task(f"path:{starts.plan.digest}", starts.fits)
-    arena.draw(settings, starts.plan, task, ("strength", "along"), 200, pair=starts.pair, starts=starts)
+    arena.draw(settings, starts.plan, task, ("strength", "along"), 200, starts=starts)
 
 
 def _cards(target: navigation.Link, group: str, action: str) -> None:

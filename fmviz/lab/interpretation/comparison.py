@@ -5,20 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from fmviz.lab.datasets import Dataset
 from fmviz.metrics import Metric
 from fmviz.typography import typeset, with_spread
-
-# Number of rows that suffices to rank products.
-_ROWS = 10_000
 
 FOUND = 0.95
 """Minimum F1 for two supports to count as equal."""
@@ -225,34 +218,6 @@ def compare_supports(truth: np.ndarray, learned: np.ndarray, excluded: tuple[int
     free[list(excluded)] = False
     upper = codes[free][:, free][np.triu_indices(int(free.sum()), 1)]
     return Support(codes, tuple(int(n) for n in np.bincount(upper, minlength=4)))
-
-
-def first_between(truth: np.ndarray) -> tuple[int, int] | None:
-    """Return the first two features i < j that have true interactions, but not with each other.
-
-    Parameters
-    ----------
-    truth : (d, d) array_like
-        Symmetric, non-zero for pairs that interact.
-    """
-    true = np.asarray(truth) != 0
-    matters = true.any(axis=0)
-    apart = np.argwhere(np.triu(np.outer(matters, matters) & ~true, 1))
-    return (int(apart[0, 0]), int(apart[0, 1])) if len(apart) else None
-
-
-@lru_cache(maxsize=8)
-def strongest_product(dataset: Dataset) -> tuple[int, int] | None:
-    """Return the features i < j with the largest ∣Σₙ xₙᵢ xₙⱼ (yₙ − ȳ)∣ over the first rows, for small d.
-
-    None if no product is related to y.
-    """
-    X: Any = dataset.X[:_ROWS]
-    y = np.asarray(dataset.y[:_ROWS], dtype=float)
-    slopes = X.T @ (sp.diags_array(y - y.mean()) @ X)
-    slopes = np.triu(np.abs(slopes.toarray() if sp.issparse(slopes) else slopes), 1)
-    i, j = np.unravel_index(int(np.argmax(slopes)), slopes.shape)
-    return (int(i), int(j)) if slopes[i, j] > 0 else None
 
 
 def describe_support(used: np.ndarray, truth: np.ndarray | None = None) -> str:
