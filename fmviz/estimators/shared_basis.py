@@ -259,6 +259,3 @@ class SharedBasisClassifier(_SharedBasis, ModelClassifier):
         dtype: str = "float64",
     ) -> None:
         keep_parameters(self, locals())
-
-    def _probabilities(self, positive: Any) -> np.ndarray:
-        return positive if positive.ndim == 2 else np.column_stack([1.0 - positive, positive])

@@ -338,10 +338,7 @@ class ModelClassifier(LabelClassifier, ModelEstimator):
         (N, C) ndarray, columns in the order of `classes_`
         """
         check_is_fitted(self)
-        return self._probabilities(self._fitted_loss.probability(self._predict(X)))
-
-    def _probabilities(self, positive: Any) -> np.ndarray:
-        """Return class probabilities from one-vs-rest probabilities."""
+        positive: Any = self._fitted_loss.probability(self._predict(X))
         return self._fitted_target.probabilities(positive)
 
 

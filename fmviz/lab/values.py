@@ -116,12 +116,6 @@ def plain(value: Any, *, finite: bool = True) -> Any:
     return None if finite and isinstance(value, float) and not math.isfinite(value) else value
 
 
-def to_toml(value: Any) -> str:
-    """Return strings, numbers, booleans and lists of these as TOML, in JSON syntax."""
-    # TOML escapes one more character than JSON.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def to_python(value: Any) -> str:
     """Return a value as Python source, named tuples as plain ones."""
     if isinstance(value, str):

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from fmviz.lab.datasets import DATASETS
 from fmviz.lab.runs.provenance import versions
 from fmviz.ui import shell
-from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings
 
 PAPERS = (
@@ -116,14 +114,9 @@ def render() -> None:
         st.code("\n".join(f"{name:<9} {value}" for name, value in versions().items()), language=None)
         st.markdown("`fmviz doctor` checks this installation: libraries, folders and a compiled kernel.")
         st.markdown(
-            "fmviz is free software under the BSD 3-Clause licence. Data sets have separate licences."
+            "fmviz is free software under the BSD 3-Clause licence. Data sets have separate licences, stated "
+            "beside their menu."
         )
-        licences = [
-            (plain(spec.title), plain(spec.source or "made here"), plain(spec.licence or "–"))
-            for spec in DATASETS.values()
-        ]
-        with st.expander("Licences of the data sets", icon=":material/dataset:"):
-            st.markdown(_rows(("Data", "Source", "Licence"), licences))
 
 
 def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -21,7 +21,6 @@ from fmviz.lab.search.strength_path import range_of_walks
 from fmviz.lab.search.sweep_plan import SweepPlan, sweep_program
 from fmviz.lab.search.sweep_run import (
     Fitted,
-    best_runs,
     carry_out,
     fits_table,
     main_metric,
@@ -33,7 +32,6 @@ from fmviz.paths import grid
 from fmviz.typography import counted, typeset, with_spread
 from fmviz.ui import navigation, shell, widgets
 from fmviz.ui.charts import curves
-from fmviz.ui.compare import MOST
 from fmviz.ui.escape import plain
 from fmviz.ui.settings.state import Settings, Several
 from fmviz.ui.starts import START_LABELS, STARTS, draw_thresholds, follow_data
@@ -201,15 +199,6 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
         f"{with_spread(first['mean'], first['std'])}, {first['interactions']:,.0f} interactions; means over "
         f"{counted(first['fits'], 'seed')}."
     )
-    if not view.state.active:
-        best = best_runs(table, list(plan.grid), judged.name, MOST)
-        if len(best) > 1:
-            navigation.page_link(
-                navigation.COMPARE,
-                {"runs": ",".join(best)},
-                label="Compare the methods, each at its best λ",
-                help=f"Best by mean {judged.label} over the seeds.",
-            )
     st.dataframe(
         means[["method", *_FORMS, "fits"]].style.format(
             {name: partial(typeset, form=form) for name, form in _FORMS.items()}, na_rep="–"
@@ -249,7 +238,7 @@ def _draw(settings: Settings, plan: SweepPlan, name: str, view: TaskView) -> Non
         widgets.download(
             "All fits (CSV)", lambda: table.to_csv(index=False), f"sweep-{name}.csv", key="sweeps_csv"
         )
-        widgets.download("Sweep (TOML)", plan.to_toml, f"sweep-{name}.toml", key="sweeps_toml")
+        widgets.download("Sweep (JSON)", plan.to_json, f"sweep-{name}.json", key="sweeps_json")
         navigation.page_link(navigation.RUNS, {"origin": "sweep"}, label="See the runs")
     if not view.state.active:
         widgets.python_block(

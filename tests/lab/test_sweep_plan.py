@@ -46,7 +46,6 @@ def test_plans_travel_as_json_and_files(tmp_path):
     again = SweepPlan.from_text(plan.to_json())
     assert again == plan
     assert again.cells == plan.cells
-    assert SweepPlan.from_text(plan.to_toml()) == plan
     path = tmp_path / "plan.toml"
     path.write_text(TEXT, encoding="utf-8")
     assert SweepPlan.from_file(path) == plan

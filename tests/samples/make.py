@@ -153,7 +153,7 @@ def main() -> None:
     plan = SweepPlan.from_text(PLAN)
     fits = {fit.index: fit.run.id for fit in sweep_run.carry_out(plan, store, n_jobs=1, sweep="ti-cs")}
     (FOLDER / "runs.zip").write_bytes(export_runs(store, ["changed", "convex", "cut"]))
-    (FOLDER / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
+    (FOLDER / "plan.toml").write_text(PLAN, encoding="utf-8")
     with contextlib.chdir(FOLDER):
         Path("people.csv").write_text(text, encoding="utf-8")
         strengths = ["--lambda-p", "1e-5", "--lambda-sparse", "1e-5", "--max-epochs", "9"]

@@ -18,7 +18,7 @@ from fmviz.engine.models import get_model
 from fmviz.lab.experiment import SPECS, Experiment, suggested
 from fmviz.lab.files import read_input
 from fmviz.lab.runs.program import opening
-from fmviz.lab.values import plain, to_python, to_toml
+from fmviz.lab.values import plain, to_python
 
 MOST_CELLS = 100_000
 
@@ -136,18 +136,8 @@ class SweepPlan:
         )
 
     def to_json(self) -> str:
-        """Return the plan as JSON."""
+        """Return the plan as JSON, which `from_file` reads."""
         return json.dumps(self.to_dict(), indent=1)
-
-    def to_toml(self) -> str:
-        """Return the plan as an editable TOML file."""
-        plan = self.to_dict()
-        lines = [f"{name} = {to_toml(plan[name])}" for name in ("title", "suggested", "seeds")]
-        tables = [(f"[{name}]", plan[name]) for name in ("base", "grid")]
-        tables += [(f"[[{name}]]", part) for name in ("dataset", "method") for part in plan[name]]
-        for heading, part in tables:
-            lines += ["", heading, *(f"{name} = {to_toml(value)}" for name, value in part.items())]
-        return "\n".join(lines) + "\n"
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> SweepPlan:

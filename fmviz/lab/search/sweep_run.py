@@ -288,23 +288,3 @@ def means_table(table: pd.DataFrame, grid: Sequence[str], metric: str) -> pd.Dat
     )
     order = [True, COLUMNS[metric].better == "smaller", True]
     return means.sort_values(["dataset", "mean", "interactions"], ascending=order, ignore_index=True)
-
-
-def best_runs(table: pd.DataFrame, grid: Sequence[str], metric: str, most: int) -> list[str]:
-    """Return the run ids of every data set and method at its best grid point by the means.
-
-    Parameters
-    ----------
-    table : DataFrame
-        A table by `fits_table`.
-    grid : sequence of str
-        The settings of the grid.
-    metric : str
-        The metric of the comparison.
-    most : int
-        Approximate total number of runs, with equally many seeds per method.
-    """
-    keys = ["dataset", "method"]
-    best = means_table(table, grid, metric).drop_duplicates(keys)
-    matched = best[[*keys, *grid]].merge(table.dropna(subset=[metric]), on=[*keys, *grid])
-    return list(matched.groupby(keys, sort=False).head(max(1, most // max(1, len(best))))["run"])
