@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import cycle, product
 from typing import Any, Literal
 
 import pandas as pd
@@ -16,12 +16,19 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fmviz.figures.operators import power
-from fmviz.figures.palette import NEUTRAL, method_colors, symbol_of
+from fmviz.figures.palette import NEUTRAL, REGULARIZER_COLORS, SERIES, symbol_of
 from fmviz.lab.papers import Tables
 from fmviz.typography import in_powers
 
 _HEIGHT = 330
 _LEVEL = {"color": NEUTRAL, "dash": "dash"}
+
+
+def method_colors(labels: Sequence[str]) -> dict[str, str]:
+    """Return a colour for every method: that of the regularizer in its label, or an unused one."""
+    known = {label: REGULARIZER_COLORS.get(label.split(" ")[0].lower()) for label in labels}
+    others = cycle([color for color in SERIES if color not in known.values()] or list(SERIES))
+    return {label: color or next(others) for label, color in known.items()}
 
 
 def _frame(tables: Tables, table: str, *columns: str) -> pd.DataFrame:

@@ -8,9 +8,7 @@ under the common colour vision deficiencies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from zlib import crc32
 
 import numpy as np
@@ -96,13 +94,6 @@ def regularizer_color(name: str) -> str:
 def symbol_of(color: str) -> str:
     """Return the marker of the method that has this colour, the same in all charts."""
     return dict(zip(SERIES, SYMBOLS, strict=False)).get(color, SYMBOLS[-1])
-
-
-def method_colors(labels: Sequence[str]) -> dict[str, str]:
-    """Return a colour for every method: that of the regularizer in its label, or an unused one."""
-    known = {label: REGULARIZER_COLORS.get(label.split(" ")[0].lower()) for label in labels}
-    others = cycle([color for color in SERIES if color not in known.values()] or list(SERIES))
-    return {label: color or next(others) for label, color in known.items()}
 
 
 def diverging_colorscale(dark: bool = False) -> list[tuple[float, str]]:

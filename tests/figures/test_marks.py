@@ -13,6 +13,7 @@ from fmviz.figures.training import mark_epochs
 from fmviz.lab.experiment import Experiment
 from fmviz.lab.runner import Run
 from fmviz.lab.runs.changes import change_words, with_strengths
+from papers.drawing import method_colors
 
 CHANGED = Experiment(
     dataset="balance_scale",
@@ -72,7 +73,7 @@ def test_every_method_has_one_marker():
     assert len({palette.symbol_of(color) for color in colors}) == len(colors)
     # Papers name methods in the order of their figures.
     for methods in (["CS", "TI", "L1"], ["TI (rows)", "CS"]):
-        for label, color in palette.method_colors(methods).items():
+        for label, color in method_colors(methods).items():
             assert palette.symbol_of(color) == palette.symbol_of(
                 palette.regularizer_color(label.split(" ")[0].lower())
             )
