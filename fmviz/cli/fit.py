@@ -374,16 +374,14 @@ def _of_all_rows(arguments: argparse.Namespace, progress: Progress) -> Fit:
     for option, present in (
         ("--group", arguments.group),
         ("--interactions", arguments.interactions is not None),
+        ("--validation 0", arguments.validation == 0),
         ("--strengths", arguments.strengths != "best"),
     ):
         if present:
             raise ValueError(f"{option} does not apply to --rows all; omit it, or draw a sample by --rows N.")
     given = _given(arguments)
-    choose, others = (
-        not set(STRENGTHS).intersection(given),
-        {"solver": "auto"} if "regularizer" in given else {},
-    )
-    if choose and given.get("regularizer", "l2") != "l2":
+    choose, smooth = not set(STRENGTHS).intersection(given), given.get("regularizer", "l2") == "l2"
+    if choose and not smooth:
         raise ValueError(
             "--rows all chooses strengths for the regularizer l2 only; give --lambda-sparse, --lambda-p and "
             "--lambda-w, for instance those of a fit to a sample of the rows."
@@ -409,7 +407,13 @@ def _of_all_rows(arguments: argparse.Namespace, progress: Progress) -> Fit:
     task = rows.target.task
     loss = "squared" if task == "regression" else "logistic"
     experiment = Experiment.from_dict(
-        {**_first_settings(given, task), **FIRST, **others, "loss": loss, **given}
+        {
+            **_first_settings(given, task),
+            **FIRST,
+            "loss": loss,
+            **({} if smooth else {"solver": "auto"}),
+            **given,
+        }
     )
     steps = all_rows_fit(rows, name, experiment, arguments.mapper, choose=choose)
     last, findings, encoded = finished(steps, lambda step: progress.tell(step.message))

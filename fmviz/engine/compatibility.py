@@ -9,7 +9,7 @@ from .errors import WhyNot
 from .losses import Loss
 from .models import Model
 from .penalties import Penalty
-from .problem import Formulation
+from .problem import Formulation, Problem
 from .solvers import SOLVERS, Solver, get_solver
 
 # In order of recommendation.
@@ -66,7 +66,10 @@ def best_solver(problem: Formulation, d: int = 0) -> str:
     penalty = problem.penalty.chosen
     # For the group lasso, which has no row steps, nmAPGD takes many times as many epochs as APGD.
     first = "pbcd" if penalty.row or penalty.power else "apgd"
-    order = (*([first] if penalty.row_wise else []), *_PREFERRED, *others)
+    preferred: tuple[str, ...] = _PREFERRED
+    if isinstance(problem, Problem) and not problem.design.in_memory:
+        preferred = ("lbfgs", "apgd", *_PREFERRED)
+    order = dict.fromkeys((*([first] if penalty.row_wise else []), *preferred, *others))
     able = (name for name in order if why_not(problem, name) is None)
     if (best := next(able, None)) is None:
         raise ValueError(why_not(problem))

@@ -105,14 +105,16 @@ def all_rows_fit(
     problem = problem_of(experiment, held_out.dataset, scale.apply(parts.of_rows(inside)), y[inside])
     problem, seen = replace(problem, mapper=mapper), (Design(scale.apply(encoded.X)), held_out.problem.y)
     del y
+    # Other settings or held-out rows have other files.
+    saved = rows.folder / f"fit_{_digest(experiment.to_json())}"
     linear, quick = replace(problem, rank=0), replace(experiment, solver="lbfgs", max_epochs=30)
     start = linear.start(0.0, rng)
-    path = _path(linear, start, seen, quick, rows.folder, "lambda_w" * choose, "Columns alone: ")
+    path = _path(linear, start, seen, quick, saved, "lambda_w" * choose, "Columns alone: ")
     columns, linear, _ = yield from path
     start = problem.start(experiment.init_scale, rng)
     start = columns.parameters.replace(P=start.P * sizes[:, None])
     problem = problem.at(lambda_w=linear.lambda_w)
-    path = _path(problem, start, seen, experiment, rows.folder, "lambda_p" * choose, "")
+    path = _path(problem, start, seen, experiment, saved, "lambda_p" * choose, "")
     end, problem, history = yield from path
     alone, end = (
         replace(
@@ -164,7 +166,7 @@ def _path(
     start: Parameters,
     seen: tuple[Design, np.ndarray],
     experiment: Experiment,
-    folder: Path,
+    saved: Path,
     lowered: str,
     before: str,
 ) -> Generator[Message, None, tuple[Snapshot, Problem, list[dict[str, Any]]]]:
@@ -179,7 +181,7 @@ def _path(
         own = problem.at(**{lowered: value}) if lowered else problem
         fit = Fit.of(own, experiment.solver, budget, start=start, rng=np.random.default_rng(experiment.seed))
         said = before + f"{_SYMBOLS.get(lowered)} = {value}, " * bool(lowered)
-        end = yield from _ended(fit, HeldOut(own, own.on_rows(*seen), _PATIENCE), folder, said, records)
+        end = yield from _ended(fit, HeldOut(own, own.on_rows(*seen), _PATIENCE), saved, said, records)
         loss, before_it = end.metrics[LOSS], np.inf if best is None else best.metrics[LOSS]
         if loss < before_it:
             best, chosen, start = end, own, end.parameters
@@ -190,15 +192,15 @@ def _path(
 
 
 def _ended(
-    fit: Fit, stopping: HeldOut, folder: Path, before: str, records: list[dict[str, Any]]
+    fit: Fit, stopping: HeldOut, saved: Path, before: str, records: list[dict[str, Any]]
 ) -> Generator[Message, None, Snapshot]:
     """Run a fit, or what remains of it; return the best snapshot on the held-out rows, with its loss."""
     problem, most = fit.problem, fit.budget.epochs
-    key = repr([fit.solver, most, problem.rank, problem.lambda_w, problem.lambda_p, problem.lambda_sparse])
-    file, done = folder / f"fit_{sha256(key.encode()).hexdigest()[:16]}.npz", 0
+    key = _digest(repr([problem.rank, problem.lambda_w, problem.lambda_p, problem.lambda_sparse]))
+    file, done = saved.with_name(f"{saved.name}_{key}.npz"), 0
     if file.is_file():
-        with np.load(file) as saved:
-            done, start = int(saved["epoch"]), Parameters(*(saved[name] for name in ("P", "w", "intercept")))
+        with np.load(file) as state:
+            done, start = int(state["epoch"]), Parameters(*(state[name] for name in ("P", "w", "intercept")))
         fit = replace(fit, start=start, budget=replace(fit.budget, epochs=most - done))
     begin = time.monotonic()
     for snapshot in fit.epochs():
@@ -217,6 +219,10 @@ def _ended(
     best = stopping.best_of(problem, snapshot)
     _save(file, most, best.parameters)
     return best
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:12]
 
 
 def _save(file: Path, epoch: int, parameters: Parameters) -> None:
