@@ -17,6 +17,7 @@ from fmviz.engine.design import Design
 from fmviz.engine.fit import Budget, Fit
 from fmviz.engine.parameters import Parameters
 from fmviz.engine.parts import Parts
+from fmviz.engine.penalties import get_penalty
 from fmviz.engine.problem import Problem
 from fmviz.engine.schedule import STRENGTHS
 from fmviz.engine.settings import SMALL
@@ -107,7 +108,9 @@ def all_rows_fit(
     del y
     # Other settings or held-out rows have other files.
     saved = rows.folder / f"fit_{_digest(experiment.to_json())}"
-    linear, quick = replace(problem, rank=0), replace(experiment, solver="lbfgs", max_epochs=30)
+    smooth = problem.model.bind(get_penalty("l2"), 0)
+    linear = replace(problem, rank=0, penalty=smooth, lambda_sparse=0.0)
+    quick = replace(experiment, solver="lbfgs", max_epochs=30)
     start = linear.start(0.0, rng)
     path = _path(linear, start, seen, quick, saved, "lambda_w" * choose, "Columns alone: ")
     columns, linear, _ = yield from path
