@@ -322,13 +322,15 @@ class Design:
 
     @property
     def row_blocks(self) -> tuple[Design, ...]:
-        """The blocks of rows over which sums are computed: they depend on N only, not on threads."""
+        """The blocks of rows over which sums are computed: they depend on X only, not on threads."""
         return (self,) if self.n_samples < 2 * _BLOCK_ROWS else self._row_blocks
 
     @cached_property
     def _row_blocks(self) -> tuple[Design, ...]:
         n = self.n_samples
-        count = min(_MOST_BLOCKS, 1 << (n // _BLOCK_ROWS).bit_length() - 1)
+        # Sums have the size of the parameters: a block has as many entries as there are features.
+        most = min(n // _BLOCK_ROWS, max(1, self.nnz // self.n_features))
+        count = min(_MOST_BLOCKS, 1 << most.bit_length() - 1)
         edges = [n * b // count for b in range(count + 1)]
         X = self.matrix if self.storage is DENSE else self.by_rows
         blocks = (

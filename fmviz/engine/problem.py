@@ -101,7 +101,7 @@ class Problem(Formulation):
         Weights ≥ 0, not all 0.
     mapper : Threads
         Applies functions to the blocks of rows over which risk, gradient and curvature are summed. The blocks
-        depend on N only and are added in their order: the mapper does not change any result.
+        depend on X only and are added in their order: the mapper does not change any result.
     n_all : int, optional
         The N of the factor 1/N for a block of rows; None for the number of rows.
     """

@@ -292,7 +292,8 @@ def drop_empty_features(X: Any, model: Model, rank: int, dummies: int) -> tuple[
     d = X.shape[1]
     if not sp.issparse(X) or d < _MANY:
         return X, None
-    kept = np.flatnonzero(np.diff(X.indptr)) if X.format == "csc" else np.unique(X.indices)
+    counts = np.diff(X.indptr) if X.format == "csc" else np.bincount(X.indices, minlength=d)
+    kept = np.flatnonzero(counts)
     if kept.size > _MOST * d:
         return X, None
     rank = whole_number("rank", rank, 0)

@@ -127,11 +127,16 @@ def test_fits_do_not_depend_on_the_number_of_threads(solver, penalty, model):
                 assert np.array_equal(array, other.parameters[name]), name
 
 
-def test_blocks_follow_from_the_number_of_rows_alone():
+def test_blocks_follow_from_the_data_alone():
     sizes = {19_999: 1, 20_000: 2, 39_999: 2, 40_000: 4, 159_999: 8, 160_000: 16, 1_000_000: 16}
     for n, count in sizes.items():
         for X in (np.ones((n, 1)), sp.csr_array(np.ones((n, 1)))):
             assert len(designs.Design(X).row_blocks) == count
+    # Gradients of as many features as entries would cost more than the sums over the rows.
+    rows = np.arange(40_000)
+    for d, count in ((40_000, 1), (20_000, 2), (5_000, 4)):
+        X = sp.csr_array((np.ones(40_000), (rows, rows % d)), shape=(40_000, d))
+        assert len(designs.Design(X).row_blocks) == count
 
 
 @pytest.mark.usefixtures("small_blocks")
