@@ -290,6 +290,7 @@ def big(tmp_path):
 
 
 ALL = ("--target", "y", "--rows", "all", "--rank", "4")
+SHORT = ("--max-epochs", "12")
 
 
 @pytest.fixture
@@ -353,10 +354,10 @@ def test_all_rows_of_other_targets_and_settings(big, command):
     table["size"] = pd.cut(table["y"], [-99, 50, 60, 999], labels=["low", "mid", "high"]).astype(str)
     table["n"] = np.random.default_rng(0).poisson(np.exp(table["y"].clip(45, 65) / 10 - 5))
     table.to_parquet(big)
-    classes = command("fit", big, "--target", "size", "--ignore", "y", "--ignore", "n", *ALL[2:]).out
+    classes = command("fit", big, "--target", "size", "--ignore", "y", "--ignore", "n", *ALL[2:], *SHORT).out
     assert classes.count("of 6 pairs of columns stand") == 3
-    counts = ("--target", "n", "--ignore", "y", "--ignore", "size", "--loss", "poisson", *ALL[2:], "--json")
-    report = json.loads(command("fit", big, *counts).out)
+    counts = ("--target", "n", "--ignore", "y", "--ignore", "size", "--loss", "poisson", *ALL[2:], *SHORT)
+    report = json.loads(command("fit", big, *counts, "--json").out)
     mean, columns, pairs = ([*row.values()][1] for row in report["candidates"])
     assert pairs < columns < mean
     strengths = ("--regularizer", "ti", "--lambda-sparse", "2e-3", "--lambda-p", "1e-3", "--lambda-w", "1e-3")
@@ -371,7 +372,7 @@ def test_options_that_do_not_apply_to_all_rows(big, file, command):
         ((*ALL, "--group", "user"), "--group does not apply to --rows all"),
         ((*ALL, "--interactions", "5"), "--interactions does not apply to --rows all"),
         (("--target", "z", "--rows", "all"), "--target 'z' is not a column"),
-        ((*ALL, "--regularizer", "ti"), "chooses strengths for the regularizer l2 only"),
+        ((*ALL, "--regularizer", "ti"), "chooses strengths for smooth regularizers"),
         (("--target", "y", "--dask", "tcp://127.0.0.1:1"), "--dask is for a file with --rows all"),
     ):
         assert message in command("fit", big, *line, code=2).err

@@ -263,8 +263,6 @@ def run(arguments: argparse.Namespace) -> int:
         accepted_range(arguments.interactions)
     # Validated before reading the data, which may be slow.
     arguments.mapper = Threads.of(arguments.jobs)
-    if arguments.output is not None:
-        arguments.output.mkdir(parents=True, exist_ok=True)
     known = arguments.data in DATASETS or is_upload(arguments.data)
     with Progress() as progress, ExitStack() as stack:
         of = _of_registered if known and not Path(arguments.data).is_file() else _of_file
@@ -361,6 +359,7 @@ def _of_file(arguments: argparse.Namespace, progress: Progress) -> Fit:
 
 def _of_all_rows(arguments: argparse.Namespace, progress: Progress) -> Fit:
     """Fit to all rows of a file, encoded on disk."""
+    from fmviz.engine.penalties import get_penalty
     from fmviz.engine.schedule import STRENGTHS
     from fmviz.lab.experiment import Experiment
     from fmviz.lab.files import expanded
@@ -380,11 +379,14 @@ def _of_all_rows(arguments: argparse.Namespace, progress: Progress) -> Fit:
         if present:
             raise ValueError(f"{option} does not apply to --rows all; omit it, or draw a sample by --rows N.")
     given = _given(arguments)
-    choose, smooth = not set(STRENGTHS).intersection(given), given.get("regularizer", "l2") == "l2"
+    choose, smooth = (
+        not set(STRENGTHS).intersection(given),
+        get_penalty(given.get("regularizer", "l2")).smooth,
+    )
     if choose and not smooth:
         raise ValueError(
-            "--rows all chooses strengths for the regularizer l2 only; give --lambda-sparse, --lambda-p and "
-            "--lambda-w, for instance those of a fit to a sample of the rows."
+            "--rows all chooses strengths for smooth regularizers such as l2 only; give --lambda-sparse, "
+            "--lambda-p and --lambda-w, for instance those of a fit to a sample of the rows."
         )
     file = TableFile(expanded(arguments.data), reading_of(arguments.read))
     name, reading = file.path.name, file.reading
@@ -403,6 +405,7 @@ def _of_all_rows(arguments: argparse.Namespace, progress: Progress) -> Fit:
         columns = [replace(column, hint="") for column in every]
         return learned(source, _recipe(source, columns, name, arguments), None, columns, sample.words)
 
+    _make(arguments.output)
     rows = finished(stored_rows(file, folder, learn), progress.tell)
     task = rows.target.task
     loss = "squared" if task == "regression" else "logistic"
@@ -438,6 +441,7 @@ def _fit(
     from fmviz.lab.search.first_fit import FirstFit, first_fit
     from fmviz.paths.validation import finished
 
+    _make(arguments.output)
     prepared = replace(prepared, problem=replace(prepared.problem, mapper=arguments.mapper))
     sparsest = arguments.strengths == "sparsest"
     if choose and (words := announced(prepared)):
@@ -461,6 +465,12 @@ def _fit(
         encoded = replace(encoded, target=encoded.target.for_loss(prepared.problem.loss))
     command = f"fmviz {shlex.join(arguments.given)}"
     return Fit(last, encoded, encoding, source, search or None, command, findings)
+
+
+def _make(folder: Path | None) -> None:
+    """Make the output folder before a fit that may take long."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def _first_settings(given: dict[str, Any], task: Task = "regression") -> dict[str, Any]:

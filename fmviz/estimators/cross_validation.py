@@ -41,6 +41,7 @@ class _CrossValidated:
     start = "informed"
     warm_start = early_stopping = False
     _groups: Any = None
+    _takes_parts = False
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Any:
         """Choose the strengths by validation, then fit to all rows.

@@ -39,6 +39,8 @@ _OTHERS = {"robust": "RobustFM", "shared_basis": "SharedBasis"}
 class _FactorizationMachine(ModelEstimator):
     """Common base of the regressor and the classifier."""
 
+    _takes_parts = True
+
     def _model(self) -> Model:
         # A copy: instances cache computed values, but scikit-learn requires settings to stay unchanged.
         model = replace(get_model(self.model))

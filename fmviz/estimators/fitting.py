@@ -69,6 +69,11 @@ def _checked_parts(
     estimator: Any, X: Any, dtype: str, *y: Any, reset: bool = True, **checks: Any
 ) -> Parts | tuple[Parts, np.ndarray]:
     """Return X in parts, and y in memory."""
+    if not getattr(estimator, "_takes_parts", False):
+        raise ValueError(
+            f"{type(estimator).__name__} needs all rows in one memory. For X in parts or on a cluster, use "
+            "FactorizationMachineRegressor or FactorizationMachineClassifier."
+        )
     parts = X if isinstance(X, Parts) else dask_parts(X, dtype)
     like, names = np.zeros((1, parts.n_features)), getattr(X, "columns", None)
     validate_data(estimator, like if names is None else pd.DataFrame(like, columns=[*names]), reset=reset)

@@ -316,9 +316,12 @@ def test_defaults_of_parts_follow_from_the_first(recwarn):
     )
     assert machine.lambda_p_ > 0.0
     assert np.isfinite(machine.decision_function(X)).all()
-    robust = fmviz.RobustFMRegressor(3)
+    rows = Parts(pieces(X)), targets["logistic"]
     for message, call in (
-        ("not in one memory. Use APGD", lambda: robust.fit(Parts(pieces(X)), targets["squared"])),
+        ("not in one memory. Use APGD", lambda: clone(machine).set_params(solver="cd").fit(*rows)),
+        ("RobustFMRegressor needs all rows in one", lambda: fmviz.RobustFMRegressor(3).fit(*rows)),
+        ("RegressorCV needs all rows", lambda: fmviz.FactorizationMachineRegressorCV(3).fit(*rows)),
+        ("BayesianFMRegressor needs all rows", lambda: fmviz.BayesianFMRegressor(3).fit(*rows)),
         ("parts with \\[6, 7\\] columns", lambda: Parts([lambda: X, lambda: X[:, 1:]])),
         ("0 parts", lambda: Parts([])),
         ("contains NaN", lambda: Parts([lambda: np.full((3, 2), np.nan)])),
