@@ -294,7 +294,8 @@ SHORT = ("--max-epochs", "12")
 
 
 @pytest.fixture
-def in_batches(monkeypatch):
+def in_batches(monkeypatch, tmp_path):
+    monkeypatch.setenv("FMVIZ_STORE", str(tmp_path / "runs.sqlite"))
     monkeypatch.setattr("fmviz.tables.batches._BATCH_CELLS", 2_500)
     monkeypatch.setattr("fmviz.lab.store.rows._PART_ROWS", 1_000)
 
