@@ -65,12 +65,16 @@ class Cluster:
         """Wait for the scheduler, and for both workers; return what ``--dask`` takes."""
         from distributed import Client
 
-        wait_for(lambda: self._address.exists() or self.scheduler.poll() is not None, 120.0)
+        # The scheduler makes the file before it writes into it.
+        wait_for(lambda: self._written() or self.scheduler.poll() is not None, 120.0)
         assert self.scheduler.poll() is None, (self._folder / "log.txt").read_text()
         result = json.loads(self._address.read_text())["address"]
         with Client(result, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=120)
         return result
+
+    def _written(self) -> bool:
+        return self._address.exists() and self._address.read_text().rstrip().endswith("}")
 
     def close(self) -> None:
         for process in (*self.workers, self.scheduler):
