@@ -20,7 +20,7 @@ from fmviz.engine.threads import IN_TURN, Threads, timed
 class Cluster(Threads):
     """A mapper over parts that stay with the workers of a cluster, which get the parameters.
 
-    If a worker ends, the scheduler repeats its tasks, including those that read its parts.
+    If a worker ends, the scheduler repeats its tasks and reads its parts again.
 
     Attributes
     ----------
